@@ -1,0 +1,26 @@
+"""Declarative conformance cases, run on machine-learning frameworks and judged by the name of what was seen.
+
+The modules follow the flow of a case; each imports only from those above it::
+
+    target      where a case runs, and selectors that pick such places
+    case        the types that a case file is made of
+    document    YAML text with positions
+    vocabulary  the functions that a program may use
+    framework   what is known of a framework before it is imported
+    load        case files -> Case
+    expand      Case -> Check
+    lower       program -> native source
+    library     case files -> compiled checks, cached by content
+    host        runs in the framework's own process (with one of runtimes/)
+    pool        hosts that run ahead
+    judge       Observation -> Outcome
+    results     records of a run, in a file
+    render      results -> HTML
+    repro       a check -> a script that stands alone
+    plugin      all of it as pytest tests
+    cli         the command
+
+Importing this package imports no framework.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Tables that turn the vocabulary into a framework's own words; one module per framework."""

@@ -1,0 +1,72 @@
+"""What is known of a framework without importing it: its dialect, its modes, and where its runtime is."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from importlib import metadata
+from typing import Any, NamedTuple
+
+GROUP = "conformance.frameworks"
+BUILTIN = ("numpy", "torch", "jax", "tensorflow")
+
+
+class Framework(NamedTuple):
+    """A dialect (how the vocabulary is said) and the name of the runtime that a host loads.
+
+    ``rows`` maps a function of the vocabulary to a native expression over that function's parameters;
+    a parameter that a call leaves out drops out of the expression. Functions in ``same`` are called by
+    the same name, and with the same parameter names, in ``module``.
+    """
+
+    name: str
+    distributions: tuple[str, ...]
+    """Distributions that provide it, the first one to be advised."""
+    runtime: str
+    """Import name of the runtime module; it is read, and never imported, outside a host."""
+    module: str
+    """What ``same`` functions and dtypes are attributes of."""
+    imports: str
+    same: frozenset[str]
+    rows: dict[str, str]
+    names: dict[str, str]
+    """dtypes and constants that are not attributes of ``module``."""
+    preludes: dict[str, str]
+    """Functions that rows call and the framework lacks: name -> source."""
+    modes: dict[str, str]
+    """mode -> expression that wraps FUNCTION with OPTIONS; the first is the untraced mode."""
+    array: str
+    """Expression that copies the NumPy array ARRAY, and one that gives it a DTYPE that NumPy lacks."""
+    cast: str
+    wide: str = ""
+    """Statement that turns on 64-bit types, where they are off."""
+    lacks: dict[str, str] = {}  # noqa: RUF012 (a NamedTuple's default is never written to)
+    """dtypes that the framework has not, each with an expression that fails while that is so."""
+    devices: tuple[str, ...] = ("cpu",)
+
+    @property
+    def traced_modes(self) -> list[str]:
+        return [mode for mode, wrap in self.modes.items() if wrap]
+
+    def version(self) -> str | None:
+        """The version installed beside this package, or None. Nothing is imported."""
+        return installed(*self.distributions)
+
+
+def installed(*distributions: str) -> str | None:
+    """The version of the first of these distributions that is installed here, or None."""
+    for distribution in distributions:
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+@functools.cache
+def frameworks() -> dict[str, Framework]:
+    """All frameworks by name: the built-in ones, then those found by entry point."""
+    found: dict[str, Any] = {name: importlib.import_module(f"conformance.dialects.{name}").FRAMEWORK for name in BUILTIN}
+    for entry in metadata.entry_points(group=GROUP):
+        found.setdefault(entry.name, entry.load())
+    return found

@@ -1,0 +1,317 @@
+"""Runs in the framework's own process: takes jobs, answers observations. Needs NumPy and the standard library only.
+
+This file is sent as text to any Python from 3.9 on, so it imports nothing of the package. What a framework
+does is known by a runtime, a module that is sent along; its functions are described in docs/adding-a-framework.md.
+"""
+
+import base64
+import faulthandler
+import json
+import linecache
+import os
+import platform
+import re
+import signal
+import sys
+import tempfile
+import time
+import types
+import zlib
+from importlib import metadata
+
+LIMIT = 4000  # characters of an error's text
+
+
+def serve(channel):
+    """Answer jobs until the channel closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its hosts
+    settings = json.loads(channel.receive())
+    log = _redirect_output()
+    os.environ.update(settings["environment"])
+    try:
+        global np
+        import numpy as np
+
+        runtime = _module("conformance_runtime", settings["runtime"])
+        runtime.start(settings["device"], settings["mesh"])
+    except BaseException as error:  # whatever keeps a framework from starting is told to the user
+        channel.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:LIMIT], "missing": isinstance(error, ImportError)}))
+        return
+    channel.send(json.dumps({"log": log, "python": platform.python_version(), "packages": _versions(settings["packages"])}))
+    for text in channel:
+        os.ftruncate(2, 0)  # so that what the log holds was written by the job in hand
+        job = json.loads(text)
+        started = time.perf_counter()
+        reply = run(runtime, job)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reply["id"] = job["id"]
+        reply["seconds"] = time.perf_counter() - started
+        reply["memory"] = _resident()
+        channel.send(json.dumps(reply))
+
+
+def run(runtime, job):
+    """The observation of one job."""
+    missing = _missing(job["uses"])
+    if missing:
+        return {"not_run": missing}
+    if job["absent"]:
+        return {"absent": _absent(job)}
+    observation = {"results": []}
+    step = -1
+    try:
+        with runtime.scope(job["x64"]):
+            space = _namespace(job["source"], job["filename"])
+            made = {name: _make(runtime, name, spec, job) for name, spec in job["inputs"].items()}
+            space.update({name: _make(runtime, name, spec, job) for name, spec in job["state"].items()})
+            if job["observe"] == "derivation":
+                observation["derivation"] = runtime.derive(space[job["trace"]], made)
+                return observation
+            counter = _trace(runtime, job, space)
+            for step, (kind, payload) in enumerate(job["steps"]):
+                _step(runtime, job, kind, payload, space, made, counter, observation)
+    except Exception as error:
+        observation["raised"] = {
+            "classes": [c.__name__ for c in type(error).__mro__ if c is not object],
+            "message": _plain(str(error)),
+            "step": step,
+        }
+    return observation
+
+
+def _trace(runtime, job, space):
+    """Wrap the function under test for the job's mode; what counts for it, if anything is to be counted."""
+    name = job["trace"]
+    if not name:
+        return None
+    counter = None
+    if job["count"]:
+        runtime.forget()
+        counter = runtime.Counter(space[name])
+        space[name] = counter.function
+    space[name] = runtime.wrap(space[name], job["mode"], job["options"], counter)
+    return counter
+
+
+def _step(runtime, job, kind, payload, space, made, counter, observation):
+    if kind == "rebind":
+        space.update({name: _make(runtime, name, spec, job) for name, spec in payload.items()})
+        return
+    if kind == "do":
+        exec(payload, space, made)
+        return
+    before = counter.read() if counter else {}
+    result = eval(payload, space, made)
+    observation["results"].append(encode(runtime, result))
+    for name, count in (counter.read() if counter else {}).items():
+        observation.setdefault(name, []).append(count - before[name])
+    if job["mesh"]:
+        observation["layout"] = runtime.layout(result)
+
+
+def _plain(message):
+    """An error's text without what differs between two runs: places of files, addresses, numbers of loads."""
+    message = re.sub(r'[^\s"\']*site-packages/', "", message)
+    message = re.sub(r"\bconformance/\d+/", "conformance/", message)
+    return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:LIMIT]
+
+
+_loaded = 0
+
+
+def _namespace(source, filename):
+    """Execute source as a module of its own. It is registered so that inspect, AutoGraph and Dynamo can read it."""
+    global _loaded
+    _loaded += 1
+    filename = f"conformance/{_loaded}/{filename}"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    stale = f"conformance/{_loaded - 1000}/"
+    for name in [name for name in linecache.cache if name.startswith(stale)]:
+        del linecache.cache[name]
+    space = {"__name__": "program"}
+    exec(compile(source, filename, "exec"), space)
+    return space
+
+
+def _absent(job):
+    """Whether the expression fails, as it does while the framework lacks what it names."""
+    space = _namespace(job["source"], job["filename"])
+    try:
+        eval(job["absent"], space)
+    except (AttributeError, ImportError):
+        return True
+    return False
+
+
+def _missing(uses):
+    """Why a companion library keeps the job from running, or nothing."""
+    for need in uses:
+        try:
+            found = metadata.version(need["name"])
+        except metadata.PackageNotFoundError:
+            return f"needs {need['name']}{need['versions']}"
+        if need["versions"]:
+            from packaging.specifiers import SpecifierSet
+
+            if not SpecifierSet(need["versions"]).contains(found, prereleases=True):
+                return f"needs {need['name']}{need['versions']}, found {found}"
+    return ""
+
+
+# --- inputs: the same for ever and everywhere
+
+
+def _make(runtime, name, spec, job):
+    if "python" in spec:
+        return spec["python"]
+    if "list" in spec:
+        return [_make(runtime, f"{name}.{i}", child, job) for i, child in enumerate(spec["list"])]
+    if "tuple" in spec:
+        return tuple(_make(runtime, f"{name}.{i}", child, job) for i, child in enumerate(spec["tuple"]))
+    if "dict" in spec:
+        return {key: _make(runtime, f"{name}.{key}", child, job) for key, child in spec["dict"].items()}
+    array, dtype = array_of(name, spec)
+    if job["float64"]:
+        array = widen(array)
+        return array
+    if spec.get("split") is not None:
+        return runtime.place(array, dtype, job["mesh"], spec["split"])
+    return runtime.put(array, dtype)
+
+
+def array_of(name, spec):
+    """The NumPy array that an input's description means, and the name of its dtype. bfloat16 values come as float32."""
+    shape = None if spec["shape"] is None else tuple(spec["shape"])
+    if spec["value"] is not None and spec["value"] != "arange":
+        value = np.asarray(spec["value"])
+        if value.dtype == object or value.dtype.kind in "US":
+            value = np.asarray(_numbers(spec["value"]))
+        dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32", "c": "complex64"}[value.dtype.kind]
+        array = value if shape is None else np.broadcast_to(value, shape)
+    else:
+        dtype = spec["dtype"] or "float32"
+        array = filled(name, shape, dtype, "arange" if spec["value"] == "arange" else spec["fill"])
+    if dtype == "bfloat16":
+        return to_bfloat16(array), dtype
+    return np.array(array, dtype="bool" if dtype == "bool" else dtype, order="C"), dtype
+
+
+def filled(name, shape, dtype, fill):
+    """Numbers by a fixed recipe. RandomState is frozen, so the same seed gives the same numbers for ever (NEP 19)."""
+    size = int(np.prod(shape, dtype=np.int64))
+    seed = zlib.crc32(f"{name}:{','.join(map(str, shape))}".encode())
+    random = np.random.RandomState(seed)
+    if not fill:
+        fill = "normal" if "float" in dtype or "complex" in dtype else "integers"
+    if fill == "arange":
+        flat = np.arange(size)
+    elif fill in ("zeros", "ones"):
+        flat = np.full(size, float(fill == "ones"))
+    elif fill == "integers":
+        flat = random.randint(0, 2, size) if dtype == "bool" else random.randint(0 if dtype[0] == "u" else -4, 5, size)
+    elif dtype.startswith("complex"):
+        flat = random.standard_normal(size) + 1j * random.standard_normal(size)
+    else:
+        flat = random.standard_normal(size) if fill == "normal" else random.random_sample(size)
+    return flat.reshape(shape)
+
+
+def to_bfloat16(array):
+    """float32 values rounded to the nearest bfloat16, ties to even."""
+    exact = np.array(array, dtype=np.float32, order="C")
+    bits = exact.view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return np.where(np.isfinite(exact), rounded.astype(np.uint32).view(np.float32).reshape(exact.shape), exact)
+
+
+def widen(array):
+    """Floating point in double precision; the rest as it is."""
+    kinds = {"f": np.float64, "c": np.complex128}
+    return array.astype(kinds[array.dtype.kind]) if array.dtype.kind in kinds else array
+
+
+def _numbers(value):
+    """A nested list in which complex numbers are written as text."""
+    if isinstance(value, list):
+        return [_numbers(child) for child in value]
+    return complex(value) if isinstance(value, str) else value
+
+
+# --- results
+
+
+def encode(runtime, value):
+    """A result as JSON: arrays as dtype, shape and bytes; Python values by type; lists and dicts as they are."""
+    found = runtime.get(value)
+    if found is None and isinstance(value, (np.ndarray, np.generic)):
+        found = np.asarray(value), np.asarray(value).dtype.name
+    if found is not None:
+        array, dtype = found
+        data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+        return {"dtype": dtype, "shape": list(array.shape), "bytes": data}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"python": type(value).__name__, "data": value}
+    if isinstance(value, (list, tuple)):
+        return [encode(runtime, child) for child in value]
+    if isinstance(value, dict):
+        return {"dict": {str(key): encode(runtime, child) for key, child in value.items()}}
+    return {"python": type(value).__name__, "data": repr(value)[:LIMIT]}
+
+
+# --- the process
+
+
+def _redirect_output():
+    """Send all output, that of libraries too, to a file: what a crashed job wrote last can then be read."""
+    fd, path = tempfile.mkstemp(prefix="conformance-host-", suffix=".log")
+    os.set_blocking(fd, True)
+    os.close(fd)
+    log = os.open(path, os.O_WRONLY | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+    faulthandler.enable(sys.stderr)
+    _be_the_first_to_go()
+    return path
+
+
+def _be_the_first_to_go():
+    """Where memory runs out, the kernel should end this process and not the one that keeps the results."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("900")
+    except OSError:
+        pass
+
+
+def _resident():
+    """Resident memory in bytes, or 0 where it is not known."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _versions(names):
+    found = {}
+    for name in names:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return found
+
+
+def _module(name, source):
+    module = types.ModuleType(name)
+    linecache.cache[f"{name}.py"] = (len(source), None, source.splitlines(True), f"{name}.py")
+    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
+    sys.modules[name] = module
+    return module
+
+
+if __name__ == "__channelexec__":
+    serve(channel)  # noqa: F821 (execnet provides it)

@@ -1,0 +1,410 @@
+"""An observation -> the name of the outcome that it is."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import re
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from conformance.case import Spec, Tolerance
+
+TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+"""dtype -> (rtol, atol): close where |seen - expected| <= atol + rtol * |expected|. All other dtypes are exact.
+
+The numbers are those of torch.testing.assert_close, https://docs.pytorch.org/docs/stable/testing.html. A float32
+result that went through bfloat16 is wrong by up to 2**-9 of its size, 1,500 times what is allowed here.
+"""
+
+UNEXPECTED = "unexpected"
+
+
+class Array(NamedTuple):
+    """An array of a result. The values of a bfloat16 array are float32."""
+
+    dtype: str
+    values: np.ndarray
+
+
+Tree = Any
+"""A result: an Array, a Python value (as ("int", 3)), or a list or dict of results."""
+
+
+class Observation(NamedTuple):
+    """What a check saw, decoded."""
+
+    results: list[Tree]
+    raised: dict[str, Any] | None
+    counts: dict[str, list[int]]
+    layout: dict[str, Any] | None
+    derivation: dict[str, Any] | None
+
+
+class Verdict(NamedTuple):
+    """The name of the outcome, and for each outcome that it is not, what speaks against it."""
+
+    outcome: str
+    against: dict[str, str]
+
+
+def decode(reply: dict[str, Any]) -> Observation:
+    """The observation in a host's reply."""
+    counts = {name: reply[name] for name in ("traces", "graphs", "compiles") if name in reply}
+    return Observation(
+        [_tree(result) for result in reply.get("results", [])],
+        reply.get("raised"),
+        counts,
+        reply.get("layout"),
+        reply.get("derivation"),
+    )
+
+
+def judge(seen: Observation, outcomes: dict[str, Spec], reference: Observation | None, tolerance: Any) -> Verdict:
+    """Name what was seen. More than one fitting outcome is a mistake of the case, and no outcome."""
+    against = {name: mismatch(seen, spec, reference, tolerance) for name, spec in outcomes.items()}
+    fitting = [name for name, why in against.items() if not why]
+    if len(fitting) == 1:
+        return Verdict(fitting[0], {name: why for name, why in against.items() if why})
+    if fitting:
+        return Verdict(UNEXPECTED, {name: "what was seen fits more than one outcome of the case" for name in fitting})
+    return Verdict(UNEXPECTED, against)
+
+
+def mismatch(seen: Observation, spec: Spec, reference: Observation | None, tolerance: Any) -> str:
+    """Why the observation is not what the spec demands; empty where it is."""
+    parts = dict(spec.items())
+    if seen.raised and "raises" not in parts:
+        return f"raised {seen.raised['classes'][0]}: {first_line(seen.raised['message'])}"
+    if reference is not None and reference.raised and "reference" in parts.values():
+        return f"the reference itself raised {reference.raised['classes'][0]}: {first_line(reference.raised['message'])}"
+    for name, demand in parts.items():
+        why = _PARTS[name](seen, demand, parts, reference, tolerance)
+        if why:
+            return why
+    return ""
+
+
+def first_line(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[0] if lines else ""
+
+
+# --- the parts of a spec; each answers with what is wrong
+
+
+def _value(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    if seen.derivation is not None:
+        return _compare({k: ("float", v) for k, v in seen.derivation["value"].items()}, demand, tolerance)
+    if not seen.results:
+        return "there is no result"
+    if demand == "reference":
+        if reference is None or not reference.results:
+            return "there is no reference to compare with"
+        return _compare(seen.results[-1], reference.results[-1], tolerance)
+    return _compare(seen.results[-1], demand, tolerance)
+
+
+def _values(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    if len(seen.results) != len(demand):
+        return f"{len(seen.results)} results, not {len(demand)}"
+    whys = [_compare(result, literal, tolerance) for result, literal in zip(seen.results, demand, strict=True)]
+    return next((f"call {index}: {why}" for index, why in enumerate(whys) if why), "")
+
+
+def _every(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    for array in _leaves(seen.results[-1:]):
+        if array.values.size == 0:
+            return "the result has no elements"
+        if why := _compare(array, np.broadcast_to(np.asarray(demand), array.values.shape), tolerance):
+            return why
+    return "" if seen.results else "there is no result"
+
+
+def _rows(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    for array in _leaves(seen.results[-1:]):
+        if array.values.size == 0 or array.values.shape[-1:] != (len(demand),):
+            return f"the shape {list(array.values.shape)} has no rows of {len(demand)}"
+        if why := _compare(array, np.broadcast_to(np.asarray(demand), array.values.shape), tolerance):
+            return why
+    return "" if seen.results else "there is no result"
+
+
+def _shape(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    shapes = _map(seen.results[-1], lambda array: list(array.values.shape)) if seen.results else None
+    return "" if shapes == demand else f"the shape is {shapes}, not {demand}"
+
+
+def _dtype(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    dtypes = _map(seen.results[-1], lambda array: array.dtype) if seen.results else None
+    if isinstance(demand, str):
+        flat = [array.dtype for array in _leaves(seen.results[-1:])]
+        return "" if flat and all(dtype == demand for dtype in flat) else f"the dtype is {dtypes}, not {demand}"
+    return "" if dtypes == demand else f"the dtypes are {dtypes}, not {demand}"
+
+
+def _count(name: str) -> Any:
+    def part(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+        counts = seen.counts.get(name)
+        return "" if counts == demand else f"{name} are {counts}, not {demand}" if counts is not None else f"{name} are not observed"
+
+    return part
+
+
+def _raises(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    names = [demand] if isinstance(demand, str) else demand
+    if not seen.raised:
+        return f"nothing was raised, not {' or '.join(names)}"
+    if not set(names) & set(seen.raised["classes"]):
+        return f"raised {seen.raised['classes'][0]}, not {' or '.join(names)}: {first_line(seen.raised['message'])}"
+    return ""
+
+
+def _matching(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    found = seen.raised and re.search(demand, seen.raised["message"])
+    return "" if found else f"the error's text does not match {demand!r}: {seen.raised['message'][:300] if seen.raised else ''}"
+
+
+def _at_step(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    step = seen.raised["step"] if seen.raised else None
+    return "" if step == demand else f"raised at step {step}, not {demand}"
+
+
+def _local_shape(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    shapes = seen.layout["local_shape"] if seen.layout else None
+    return "" if shapes == [demand] else f"the local shapes are {shapes}, not {demand}"
+
+
+def _slices(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    slices = seen.layout["slices"] if seen.layout else {}
+    for device, bounds in demand.items():
+        if slices.get(device) != bounds:
+            return f"device {device} holds {slices.get(device)}, not {bounds}"
+    return ""
+
+
+def _linear(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    shown = seen.derivation.get("linear") if seen.derivation else None
+    if shown is None or not demand:
+        return "" if not shown and not demand else "no linear program is shown" if not shown else "a linear program is shown"
+    expected = _named_terms(demand)
+    found = _seen_terms(shown)
+    result = found[seen.derivation["result"]] if seen.derivation else None
+    final = list(expected.values())[-1]
+    return "" if result == final else f"the linear program is {result}, not {final}"
+
+
+def _cotangents(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    shown = seen.derivation.get("cotangents") if seen.derivation else None
+    if not shown:
+        return "no cotangents are shown"
+    terms = {**_seen_terms(seen.derivation["linear"])}  # type: ignore[index]
+    by_term = {terms.get(name, name): value for name, value in shown.items()}
+    expected = _named_terms(parts["linear"])
+    for name, value in demand.items():
+        found = by_term.get(expected.get(name, name))
+        if found is None or not np.isclose(found, value):
+            return f"the cotangent of {name} is {found}, not {value}"
+    return ""
+
+
+_PARTS = {
+    "value": _value,
+    "values": _values,
+    "every": _every,
+    "rows": _rows,
+    "shape": _shape,
+    "dtype": _dtype,
+    "traces": _count("traces"),
+    "graphs": _count("graphs"),
+    "compiles": _count("compiles"),
+    "raises": _raises,
+    "matching": _matching,
+    "step": _at_step,
+    "local_shape": _local_shape,
+    "slices": _slices,
+    "linear": _linear,
+    "cotangents": _cotangents,
+}
+
+
+# --- comparing results
+
+
+def _compare(seen: Tree, expected: Tree, tolerance: Any) -> str:
+    """What sets a result apart from a literal or from another result; empty where nothing does."""
+    if isinstance(seen, Array):
+        return _compare_array(seen, expected, tolerance)
+    if isinstance(seen, list):
+        if not isinstance(expected, list) or len(expected) != len(seen):
+            return f"{len(seen)} results, not {_show(expected)}"
+        whys = [_compare(s, e, tolerance) for s, e in zip(seen, expected, strict=True)]
+        return next((f"result {index}: {why}" for index, why in enumerate(whys) if why), "")
+    if isinstance(seen, dict):
+        if not isinstance(expected, dict) or expected.keys() != seen.keys():
+            return f"the keys are {sorted(seen)}, not {_show(expected)}"
+        whys = [f"{key}: {why}" for key in seen if (why := _compare(seen[key], expected[key], tolerance))]
+        return whys[0] if whys else ""
+    kind, value = seen
+    if isinstance(expected, Array):
+        return _compare_array(Array(kind, np.asarray(value)), expected, tolerance)
+    if isinstance(expected, tuple):
+        expected = expected[1]
+    if isinstance(value, float) and isinstance(expected, (int, float)) and not isinstance(expected, bool):
+        return _compare_array(Array("float64", np.asarray(value)), expected, tolerance)
+    same = type(value) is type(expected) and value == expected
+    return "" if same else f"{_show(value)}, not {_show(expected)}"
+
+
+def _compare_array(seen: Array, expected: Any, tolerance: Any) -> str:
+    literal = not isinstance(expected, Array)
+    try:
+        values = np.asarray(_numbers(expected)) if literal else expected.values
+    except ValueError:
+        return f"one array, not {_show(expected)}"
+    if values.dtype == object or values.dtype.kind in "US":
+        return f"{_show(seen.values.tolist())}, not {_show(expected)}"
+    if seen.values.shape != values.shape:
+        return f"the shape is {list(seen.values.shape)}, not {list(values.shape)}"
+    if (seen.dtype == "bool") != (values.dtype == bool):
+        return f"the dtype is {seen.dtype}, not {'bool' if values.dtype == bool else 'a number'}"
+    right = _close(seen, values, tolerance)
+    if literal and values.dtype.kind == "f" and seen.values.dtype.kind == "f":
+        right &= (values != 0) | (np.signbit(values) == np.signbit(seen.values))
+    if right.all():
+        return ""
+    where = tuple(int(i) for i in np.argwhere(~right)[0])
+    place = f"element {list(where)}: " if where else ""
+    count = f" ({int((~right).sum())} of {right.size} differ)" if right.size > 1 else ""
+    return f"{place}{seen.values[where]!s}, not {values[where]!s}{count}"
+
+
+def _close(seen: Array, values: np.ndarray, tolerance: Any) -> np.ndarray:
+    """Element by element; NaN equals NaN, an infinity itself. Exact where neither side is floating point."""
+    if seen.dtype not in TOLERANCES:
+        return np.asarray(seen.values == values)
+    rtol, atol = TOLERANCES[seen.dtype]
+    if isinstance(tolerance, Tolerance):
+        rtol, atol = tolerance.rtol, tolerance.atol
+    wide = seen.values.astype(np.complex128 if seen.values.dtype.kind == "c" else np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.isclose(wide, values, rtol=rtol, atol=atol, equal_nan=True))
+
+
+def _numbers(value: Any) -> Any:
+    """A literal; complex numbers are written as text, such as 1+2j."""
+    if isinstance(value, list):
+        return [_numbers(child) for child in value]
+    return complex(value) if isinstance(value, str) and re.fullmatch(r"[-+.\dej]+j", value) else value
+
+
+def _tree(data: Any) -> Tree:
+    if isinstance(data, list):
+        return [_tree(child) for child in data]
+    if "bytes" in data:
+        kind = "float32" if data["dtype"] == "bfloat16" else data["dtype"]
+        values = np.frombuffer(base64.b64decode(data["bytes"]), dtype=kind).reshape(data["shape"])
+        return Array(data["dtype"], values)
+    if "dict" in data:
+        return {key: _tree(child) for key, child in data["dict"].items()}
+    return data["python"], data["data"]
+
+
+def _leaves(tree: Tree) -> list[Array]:
+    if isinstance(tree, Array):
+        return [tree]
+    if isinstance(tree, (list, dict)):
+        return [leaf for child in (tree.values() if isinstance(tree, dict) else tree) for leaf in _leaves(child)]
+    return [Array(tree[0], np.asarray(tree[1]))]
+
+
+def _map(tree: Tree, of: Any) -> Any:
+    if isinstance(tree, Array):
+        return of(tree)
+    if isinstance(tree, list):
+        return [_map(child, of) for child in tree]
+    if isinstance(tree, dict):
+        return {key: _map(child, of) for key, child in tree.items()}
+    return of(Array(tree[0], np.asarray(tree[1])))
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, Array):
+        value = value.values.tolist()
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+# --- linear programs, compared up to the names of their steps and the order of commuting operands
+
+
+def _named_terms(program: dict[str, str]) -> dict[str, Any]:
+    terms: dict[str, Any] = {}
+    for name, text in program.items():
+        terms[name] = _term(ast.parse(text, mode="eval").body, terms)
+    return terms
+
+
+def _term(node: ast.expr, terms: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return terms.get(node.id, node.id)
+    if isinstance(node, ast.BinOp):
+        operation = {ast.Add: "add", ast.Mult: "mul", ast.Sub: "sub", ast.Div: "div"}[type(node.op)]
+        return _canonical(operation, [_term(node.left, terms), _term(node.right, terms)])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _canonical("neg", [_term(node.operand, terms)])
+    return float(ast.literal_eval(node))
+
+
+def _seen_terms(program: list[Any]) -> dict[str, Any]:
+    terms: dict[str, Any] = {}
+    for name, operation, operands in program:
+        known = [terms.get(operand, operand) if isinstance(operand, str) else operand for operand in operands]
+        terms[name] = _canonical({"add_any": "add"}.get(operation, operation), known)
+    return terms
+
+
+def _canonical(operation: str, operands: list[Any]) -> Any:
+    if operation in ("add", "mul"):
+        operands = sorted(operands, key=repr)
+    return (operation, *operands)
+
+
+def spec_text(spec: Spec) -> str:
+    """A spec in a line, as it stands in a case file."""
+    return ", ".join(f"{name}: {_plain(value)}" for name, value in spec.items())
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float) and not np.isfinite(value):
+        return {"inf": ".inf", "-inf": "-.inf"}.get(str(value), ".nan")
+    if isinstance(value, list):
+        return f"[{', '.join(map(_plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_plain(item)}' for key, item in value.items())}}}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def seen_text(seen: Observation) -> str:
+    """An observation in a line or two, for people."""
+    said = []
+    if seen.results:
+        shown = [_map(result, lambda a: f"{a.dtype}{list(a.values.shape)} {_plain(a.values.tolist())[:300]}") for result in seen.results]
+        said.append("; ".join(map(_plain, shown)))
+    said += [f"{name} {counts}" for name, counts in seen.counts.items()]
+    if seen.layout:
+        said.append(f"local shapes {seen.layout['local_shape']}")
+    if seen.derivation:
+        said.append(msgspec.json.encode(seen.derivation).decode())
+    if seen.raised:
+        said.append(f"raised {seen.raised['classes'][0]} at step {seen.raised['step']}: {seen.raised['message'].strip()}")
+    return "; ".join(said)

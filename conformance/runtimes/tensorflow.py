@@ -1,0 +1,113 @@
+"""TensorFlow inside a host."""
+
+import contextlib
+import glob
+import os
+import tempfile
+
+import numpy as np
+
+_dump = None
+
+
+def start(device, mesh):
+    global tf, _dump
+    # TensorFlow has no public counter of XLA compiles, so XLA is told to write down each one.
+    _dump = tempfile.mkdtemp(prefix="conformance-xla-")
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_dump_to={_dump} --xla_dump_hlo_as_text"
+    import tensorflow as tf
+
+    kind = {"cuda": "GPU"}.get(device, device.upper())
+    if not tf.config.list_physical_devices(kind):
+        visible = sorted({d.device_type.lower() for d in tf.config.list_physical_devices()})
+        raise RuntimeError(f"tensorflow {tf.__version__} sees no {device}; it has: {', '.join(visible)}")
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    if mesh:
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)
+
+
+def scope(x64):
+    return contextlib.nullcontext()
+
+
+def put(array, dtype):
+    if dtype == "bfloat16":
+        return tf.cast(tf.constant(array), tf.bfloat16)
+    return tf.constant(array, dtype=dtype)
+
+
+def get(value):
+    if isinstance(value, tf.IndexedSlices):
+        value = tf.convert_to_tensor(value)
+    if not isinstance(value, (tf.Tensor, tf.Variable)):
+        return None
+    dtype = value.dtype.name
+    array = tf.cast(value, tf.float32).numpy() if dtype == "bfloat16" else value.numpy()
+    return np.asarray(array), dtype
+
+
+def wrap(function, mode, options, counter):
+    options = dict(options)
+    if "input_signature" in options:
+        options["input_signature"] = [tf.TensorSpec(shape, tf.float32) for shape in options["input_signature"]]
+    wrapped = tf.function(function, jit_compile=True if mode == "xla" else None, **options)
+    if counter:
+        counter.wrapped, counter.xla = wrapped, mode == "xla"
+    return wrapped
+
+
+def forget():
+    pass
+
+
+class Counter:
+    """Traces by the function's own count; compiles, where XLA compiles, by the modules that XLA wrote down."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def read(self):
+        counts = {"traces": self.wrapped.experimental_get_tracing_count()}
+        if self.xla:
+            counts["compiles"] = len(glob.glob(f"{_dump}/*before_optimizations.txt"))
+        return counts
+
+
+def derive(function, point):
+    """End values only: TensorFlow has no linear program to show."""
+    names, primals = list(point), list(point.values())
+    with tf.GradientTape() as tape:
+        tape.watch(primals)
+        value = function(*primals)
+    gradients = tape.gradient(value, primals)
+    return {"value": {name: float(g) for name, g in zip(names, gradients)}}
+
+
+def place(array, dtype, mesh, split):
+    from tensorflow.experimental import dtensor
+
+    sizes = list(mesh.items())
+    count = int(np.prod([size for _, size in sizes]))
+    grid = dtensor.create_mesh(sizes, devices=[f"CPU:{i}" for i in range(count)])
+    spec = [axis or dtensor.UNSHARDED for axis in split]
+    replicated = dtensor.copy_to_mesh(put(array, dtype), dtensor.Layout.replicated(grid, rank=array.ndim))
+    return dtensor.relayout(replicated, dtensor.Layout(spec, grid))
+
+
+def layout(value):
+    """Which slice each device holds, by the layout's mesh axes; local shapes as the shards have them."""
+    from tensorflow.experimental import dtensor
+
+    found = dtensor.fetch_layout(value)
+    sizes = dict(zip(found.mesh.dim_names, found.mesh.shape()))
+    slices = {}
+    for device, location in enumerate(found.mesh.local_device_locations()):
+        bounds = []
+        for size, axis in zip(value.shape, found.sharding_specs):
+            parts, index = (1, 0) if axis == dtensor.UNSHARDED else (sizes[axis], location[axis])
+            bounds.append(f"{index * size // parts}:{(index + 1) * size // parts}")
+        slices[str(device)] = bounds
+    shapes = {tuple(shard.shape) for shard in dtensor.unpack(value)}
+    return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}

@@ -1,0 +1,126 @@
+"""PyTorch inside a host."""
+
+import contextlib
+
+import numpy as np
+import torch
+
+_device = "cpu"
+
+
+def start(device, mesh):
+    global _device
+    if device == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError(f"torch {torch.__version__} sees no CUDA device; it has: cpu")
+    if device not in ("cpu", "cuda"):
+        raise RuntimeError(f"torch has no device {device!r} here; it has: cpu{', cuda' if torch.cuda.is_available() else ''}")
+    _device = device
+    torch.set_default_device(device)
+    torch.set_num_threads(1)
+    if mesh:
+        _start_mesh()
+
+
+def scope(x64):
+    return contextlib.nullcontext()
+
+
+def put(array, dtype):
+    return torch.tensor(array, device=_device).to(getattr(torch, dtype))
+
+
+def get(value):
+    if not isinstance(value, torch.Tensor):
+        return None
+    dtype = str(value.dtype).removeprefix("torch.")
+    plain = value.detach().cpu().resolve_conj().resolve_neg()
+    return (plain.float() if dtype == "bfloat16" else plain).numpy(), dtype
+
+
+def wrap(function, mode, options, counter):
+    if mode == "inductor":
+        return torch.compile(function, **options)
+    backend = counter.backend if counter else "aot_eager"
+    return torch.compile(function, backend=backend, **options)
+
+
+def forget():
+    torch.compiler.reset()
+    # Past the limit Dynamo runs the frame uncompiled and says nothing: nothing would be counted any more.
+    for name in ("recompile_limit", "cache_size_limit"):
+        if hasattr(torch._dynamo.config, name):
+            setattr(torch._dynamo.config, name, 64)
+
+
+class Counter:
+    """Traces are cache entries for the function's own code; graphs are calls of the backend compiler."""
+
+    def __init__(self, function):
+        self.function = function
+        self.code = function.__code__
+        self.graphs = 0
+
+    def backend(self, graph, example_inputs):
+        self.graphs += 1
+        from torch._dynamo.backends.debugging import aot_eager
+
+        return aot_eager(graph, example_inputs)
+
+    def read(self):
+        from torch._dynamo.eval_frame import _debug_get_cache_entry_list
+
+        return {"traces": len(_debug_get_cache_entry_list(self.code)), "graphs": self.graphs}
+
+
+def derive(function, point):
+    """The linear program of torch.func.linearize; torch shows no cotangents."""
+    names, primals = list(point), tuple(point.values())
+    value, linear = torch.func.linearize(function, *primals)
+    gradients = torch.func.vjp(function, *primals)[1](torch.ones_like(value))
+    return {"value": {name: float(g) for name, g in zip(names, gradients)}}
+
+
+def _start_mesh():
+    import torch.distributed as dist
+    from torch.distributed._local_tensor import LocalTensorMode
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+    LocalTensorMode(8).__enter__()
+
+
+def place(array, dtype, mesh, split):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    grid = init_device_mesh("cpu", tuple(mesh.values()), mesh_dim_names=tuple(mesh))
+    axes = [[axis] if isinstance(axis, str) else axis or [] for axis in split]
+    placements = []
+    for name in mesh:
+        dimensions = [d for d, names in enumerate(axes) if name in names]
+        placements.append(Shard(dimensions[0]) if dimensions else Replicate())
+    return distribute_tensor(put(array, dtype), grid, placements)
+
+
+def layout(value):
+    """Local shapes and slices per device, by the offsets that DTensor itself computes for each coordinate."""
+    from torch.distributed.tensor import Shard
+
+    sizes = list(value.device_mesh.shape)
+    slices, shapes = {}, set()
+    for rank in range(int(np.prod(sizes))):
+        coordinate = np.unravel_index(rank, sizes)
+        local = [(0, size) for size in value.shape]
+        for axis, placement in enumerate(value.placements):
+            if isinstance(placement, Shard):
+                start, stop = local[placement.dim]
+                chunk = -(-(stop - start) // sizes[axis])
+                low = min(start + int(coordinate[axis]) * chunk, stop)
+                local[placement.dim] = (low, min(low + chunk, stop))
+        slices[str(rank)] = [f"{start}:{stop}" for start, stop in local]
+        shapes.add(tuple(stop - start for start, stop in local))
+    locals_ = getattr(value.to_local(), "_local_tensors", {})
+    seen = {tuple(tensor.shape) for tensor in locals_.values()}
+    if seen and seen != shapes:
+        raise RuntimeError(f"the shards have the shapes {sorted(seen)}, not {sorted(shapes)}")
+    return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}

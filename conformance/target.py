@@ -1,0 +1,103 @@
+"""Where a case runs (a target), and patterns that pick such places (selectors)."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+MODES = ("eager", "compiled", "xla", "inductor", "aot")
+
+_SELECTOR = re.compile(
+    r"(?P<framework>[a-z][a-z0-9_-]*)(?P<versions>[<>=!~][^:@]*)?(?::(?P<mode>[a-z]+))?(?:@(?P<device>[a-z0-9-]+))?"
+)
+
+
+class Target(NamedTuple):
+    """One framework, in one mode, on one device; written ``jax:compiled@cpu``."""
+
+    framework: str
+    mode: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.framework}:{self.mode}@{self.device}"
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Read ``framework:mode@device``. Raises ValueError where a part is missing."""
+        selector = Selector.parse(text)
+        if selector.framework is None or selector.mode is None or selector.device is None or selector.versions:
+            raise ValueError(f"{text!r} is not a target; write framework:mode@device, such as 'jax:compiled@cpu'")
+        return cls(selector.framework, selector.mode, selector.device)
+
+
+class Selector(NamedTuple):
+    """A pattern over targets; None stands for any. Written ``jax>=0.5:compiled``, ``any@tpu``."""
+
+    framework: str | None
+    versions: str
+    mode: str | None
+    device: str | None
+
+    @classmethod
+    @functools.cache
+    def parse(cls, text: str) -> Selector:
+        """Read a selector. Raises ValueError where it isn't one, and says what is wrong with it."""
+        match = _SELECTOR.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(
+                f"{text!r} is not a target selector; write framework[versions][:mode][@device], such as 'jax>=0.5:compiled'"
+            )
+        framework, versions, mode, device = match.group("framework", "versions", "mode", "device")
+        if mode is not None and mode not in MODES:
+            raise ValueError(f"{text!r}: unknown mode {mode!r}; the modes are {', '.join(MODES)}")
+        try:
+            SpecifierSet(versions or "")
+        except InvalidSpecifier:
+            raise ValueError(f"{text!r}: {versions!r} is not a version specifier, such as '>=0.5,<0.9'") from None
+        if framework == "any":
+            if versions:
+                raise ValueError(f"{text!r}: versions need a framework")
+            framework = None
+        return cls(framework, versions or "", mode, device)
+
+    def covers(self, target: Target) -> bool:
+        """Whether the target fits, versions aside."""
+        return (
+            self.framework in (None, target.framework)
+            and self.mode in (None, target.mode)
+            and self.device in (None, target.device)
+        )
+
+    def admits(self, version: Version | None) -> bool:
+        """Whether the version fits. An unknown version (None) counts as the newest there could be."""
+        return not self.versions or _specifiers(self.versions).contains(version or _NEWEST, prereleases=True)
+
+    def parts(self) -> frozenset[str]:
+        """What the selector pins down: the more, the more specific."""
+        return frozenset(name for name, value in zip(self._fields, self, strict=True) if value)
+
+    def overlaps(self, other: Selector) -> bool:
+        """Whether some version satisfies both; decided at and around every bound that either names."""
+        bounds = [Version(s.version.removesuffix(".*")) for text in (self.versions, other.versions) for s in _specifiers(text)]
+        around = [_NEWEST, Version("0")]
+        for bound in bounds:
+            around += [bound, Version(f"{bound}.post999"), Version(f"{bound}.dev0")]
+        return any(self.admits(version) and other.admits(version) for version in around)
+
+
+_NEWEST = Version("99999")
+
+
+@functools.cache
+def _specifiers(versions: str) -> SpecifierSet:
+    return SpecifierSet(versions)
+
+
+def most_specific(selectors: list[Selector]) -> list[Selector]:
+    """Those that no other one of them refines; more than one is a tie."""
+    return [s for s in selectors if not any(s.parts() < other.parts() for other in selectors)]
