@@ -1,0 +1,362 @@
+"""Case files as pytest tests: one check is one item. Registered by the root conftest.py, or by the command."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance import library
+from conformance.document import CaseError
+from conformance.expand import NOT_RUN
+from conformance.framework import frameworks
+from conformance.library import Compiled, Unit
+from conformance.pool import REFERENCE, Environment, Pool
+from conformance.record import Record, failure_text, record
+from conformance.results import CaseLine, CheckLine, ResultsError, Writer, host_environment, read
+from conformance.summary import summary
+from conformance.target import MODES, Selector, Target
+
+DEVICES = ("cpu", "cuda", "tpu")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "conformance cases")
+    group.addoption("--framework", action="append", default=[], metavar="F", help="only this framework (may be repeated)")
+    group.addoption(
+        "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled (may be repeated)"
+    )
+    group.addoption("--mode", action="append", default=[], metavar="M", help="only this mode (may be repeated); inductor runs on request")
+    group.addoption("--device", default="cpu", metavar="D", help="where the frameworks compute: cpu, cuda or tpu (default: cpu)")
+    group.addoption(
+        "--host", action="append", default=[], metavar="F=SPEC", help="run framework F with another interpreter: a path or an execnet spec"
+    )
+    group.addoption("--results", metavar="FILE", help="write the results to FILE (JSON lines)")
+    group.addoption("--report", metavar="DIR", help="write the HTML report to DIR; needs --results")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in [*frameworks(), *MODES, *DEVICES]:
+        config.addinivalue_line("markers", f"{name}: conformance checks on this framework, mode or device")
+    selection = _Selection(config)
+    config.stash[_RUN] = _Run(config, selection)
+
+
+class _Selection:
+    """Which checks the options ask for. Raises pytest.UsageError for an option that can mean nothing."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        option = config.getoption
+        self.frameworks = [_one_of(name, frameworks(), "framework") for name in option("--framework")]
+        self.modes = [_one_of(mode, MODES, "mode") for mode in option("--mode")]
+        self.device = _one_of(option("--device"), DEVICES, "device")
+        self.targets = [_selector(text) for text in option("--target")]
+        self.hosts = dict(map(_host, option("--host")))
+        for name in self.frameworks:
+            if name not in self.hosts and frameworks()[name].version() is None:
+                raise pytest.UsageError(f"{name} is not installed: pip install 'framework-conformance[{name}]'")
+
+    def admits(self, check: Compiled) -> bool:
+        target = Target(check.framework, check.mode, check.device)
+        fitting = [selector for selector in self.targets if selector.covers(target)]
+        asked = check.mode in self.modes or any(selector.mode for selector in fitting)
+        return (
+            (not self.frameworks or check.framework in self.frameworks)
+            and (not self.modes or check.mode in self.modes)
+            and (not self.targets or bool(fitting))
+            and (asked or not check.on_request)
+        )
+
+
+def _one_of(name: str, known: Any, kind: str) -> str:
+    if name not in known:
+        close = difflib.get_close_matches(name, list(known), 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        raise pytest.UsageError(f"unknown {kind} {name!r}; {hint}")
+    return name
+
+
+def _selector(text: str) -> Selector:
+    try:
+        selector = Selector.parse(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--target {error}") from None
+    if selector.framework:
+        modes = frameworks()[_one_of(selector.framework, frameworks(), "framework")].modes
+        if selector.mode and selector.mode not in modes:
+            raise pytest.UsageError(f"--target {text!r}: {selector.framework} has the modes {', '.join(modes)}")
+    if selector.versions:
+        raise pytest.UsageError(f"--target {text!r}: the version is that of the environment; choose it with --host")
+    return selector
+
+
+def _host(text: str) -> tuple[str, str]:
+    name, equals, spec = text.partition("=")
+    if not equals or not spec:
+        raise pytest.UsageError(f"--host {text!r}: write FRAMEWORK=SPEC, such as jax=/path/to/python")
+    return _one_of(name, frameworks(), "framework"), spec
+
+
+class _Run:
+    """One session: the hosts, and what has been recorded."""
+
+    def __init__(self, config: pytest.Config, selection: _Selection) -> None:
+        self.selection = selection
+        self.is_worker = hasattr(config, "workerinput")
+        self.distributed = bool(getattr(config.option, "numprocesses", None)) and not self.is_worker
+        self.pool: Pool | None = None
+        self.environments: dict[str, Environment] = {}
+        self.records: list[CheckLine] = []
+        self.items = 0
+        self.started = time.monotonic()
+        self.workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+        self.writer: Writer | None = None
+        results, report = config.getoption("--results"), config.getoption("--report")
+        if report and not results:
+            raise pytest.UsageError("--report needs --results: the report is made from the results file")
+        if results and not self.is_worker and not config.getoption("collectonly"):
+            try:
+                self.writer = Writer(Path(results))
+            except ResultsError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    def submit(self, items: list[CheckItem]) -> None:
+        """Hand checks to the hosts, which run ahead of pytest from now on."""
+        if self.pool is None:
+            cores = max(1, len(os.sched_getaffinity(0)) // self.workers) if hasattr(os, "sched_getaffinity") else None
+            self.pool = Pool(self.selection.hosts, self.selection.device, cores)
+        references: dict[tuple[str, str], int] = {}
+        needed = {item.reference_key: item.check.reference for item in items if item.check.reference}
+        for key, number in zip(needed, self.pool.submit(REFERENCE, [job for job in needed.values() if job]), strict=True):
+            references[key] = number
+        self.references = {**getattr(self, "references", {}), **references}
+        for name in dict.fromkeys(item.check.framework for item in items):
+            mine = [item for item in items if item.check.framework == name]
+            for item, number in zip(mine, self.pool.submit(name, [item.check.job for item in mine]), strict=True):
+                item.number = number
+
+    def conclude(self, item: CheckItem) -> Record:
+        """Wait for the answer of a check, and judge it."""
+        if item.number is None:
+            self.submit([other for other in item.session.items if _unsent(other, item.check.framework)])  # type: ignore[misc]
+        assert self.pool is not None and item.number is not None
+        reference = self.pool.peek(self.references[item.reference_key]) if item.check.reference else None
+        answer = self.pool.answer(item.number)
+        environment = self.pool.environments.get(item.check.framework)
+        packages = environment.packages if environment else {}
+        version = next((packages[d] for d in frameworks()[item.check.framework].distributions if d in packages), None)
+        return record(item.check, item.unit.card(item.check), answer, reference, version)
+
+
+def _unsent(item: pytest.Item, framework: str) -> bool:
+    return isinstance(item, CheckItem) and item.number is None and item.check.framework == framework
+
+
+_RUN = pytest.StashKey[_Run]()
+
+
+# --- collection
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if library.is_case_file(file_path):
+        return CaseFile.from_parent(parent, path=file_path)
+    return None
+
+
+class CaseFile(pytest.File):
+    """A file of cases."""
+
+    def collect(self) -> Iterator[CheckItem]:
+        selection = self.config.stash[_RUN].selection
+        unit = library.unit(self.path, selection.device, self.nodeid)
+        self.config.addinivalue_line("markers", f"{_word(unit.cases[0].area)}: conformance checks of this area")
+        self.add_marker(_mark(unit.cases[0].area))
+        for check in unit.checks:
+            if selection.admits(check):
+                yield CheckItem.from_parent(self, name=check.name, check=check, unit=unit)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        if isinstance(excinfo.value, (CaseError, OSError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+_marks: dict[str, pytest.MarkDecorator] = {}
+
+
+def _word(name: str) -> str:
+    """A name that `-m` can read."""
+    return re.sub(r"\W", "_", name)
+
+
+def _mark(name: str) -> pytest.MarkDecorator:
+    name = _word(name)
+    if name not in _marks:
+        _marks[name] = getattr(pytest.mark, name)
+    return _marks[name]
+
+
+class CheckFailed(Exception):
+    """A check that did not show what is expected of its target."""
+
+
+class CheckItem(pytest.Item):
+    """One check."""
+
+    def __init__(self, *, check: Compiled, unit: Unit, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.check = check
+        self.unit = unit
+        self.number: int | None = None
+        self.made: Record | None = None
+        for name in (check.framework, check.mode, check.device):
+            self.add_marker(_mark(name))
+
+    @property
+    def reference_key(self) -> tuple[str, str]:
+        return self.unit.card(self.check).identity, self.check.row
+
+    def runtest(self) -> None:
+        self.made = self.config.stash[_RUN].conclude(self)
+        if self.made.line.outcome == NOT_RUN:
+            pytest.skip(self.made.line.because)
+        if not self.made.line.passed:
+            raise CheckFailed
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        if isinstance(excinfo.value, CheckFailed) and self.made:
+            return failure_text(self.made, self.check, self.parent.nodeid if self.parent else "")
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        return self.path, None, self.name
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    run = session.config.stash[_RUN]
+    mine = [item for item in session.items if isinstance(item, CheckItem)]
+    run.items = len(mine)
+    if mine and not run.is_worker and not run.distributed and not session.config.getoption("collectonly"):
+        run.submit(mine)
+
+
+# --- running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    report = yield
+    if call.when == "call" and isinstance(item, CheckItem) and item.made:
+        report.conformance = _packed(item.made) if item.config.stash[_RUN].is_worker else item.made
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    made = getattr(report, "conformance", None)
+    run = _current.get("run")
+    if made is None or run is None or run.is_worker:
+        return
+    made = _unpacked(made) if isinstance(made, str) else made
+    run.records.append(made.line)
+    if run.writer:
+        try:
+            run.writer.check(made.line, made.case, made.source, made.full)
+        except ResultsError as error:
+            run.writer = None
+            pytest.exit(str(error), returncode=pytest.ExitCode.INTERRUPTED)
+
+
+_current: dict[str, _Run] = {}
+"""The session's run: a report says nothing of the configuration it belongs to."""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    _current["run"] = session.config.stash[_RUN]
+
+
+def _packed(made: Record) -> str:
+    return msgspec.json.encode([msgspec.structs.asdict(made.line), made.case, made.source, made.full, made.seen]).decode()
+
+
+def _unpacked(text: str) -> Record:
+    line, case, source, full, seen = msgspec.json.decode(text)
+    case.pop("kind", None)
+    return Record(CheckLine(**line), CaseLine(**case), source, full, seen)
+
+
+# --- with pytest-xdist
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFramework(LoadScopeScheduling):  # type: ignore[misc]
+        """A framework's checks stay on one worker, so that each framework is imported once."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            target = nodeid.rsplit("-", 1)[-1].rsplit("[", 1)[-1]
+            return target.split(":", 1)[0] if "@" in target else nodeid
+
+    return ByFramework(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    told = getattr(node, "workeroutput", {}).get("conformance")
+    run = _current.get("run")
+    if told and run:
+        run.environments.update({name: Environment(*environment) for name, environment in told["environments"].items()})
+        run.items = told["items"]
+
+
+# --- the end
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    run = session.config.stash[_RUN]
+    if run.pool:
+        run.environments.update({name: e for name, e in run.pool.environments.items() if name != REFERENCE})
+        run.pool.close()
+    if run.is_worker:
+        told = {name: [environment.python, environment.packages] for name, environment in run.environments.items()}
+        session.config.workeroutput["conformance"] = {"environments": told, "items": run.items}  # type: ignore[attr-defined]
+    if run.records and exitstatus == pytest.ExitCode.OK and all(line.passed is None for line in run.records):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # everything was skipped, which is no coverage
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    run = config.stash[_RUN]
+    if config.getoption("collectonly"):
+        return
+    if run.records:
+        terminalreporter.section("conformance")
+        terminalreporter.write_line(summary(run.records))
+    elif not run.items and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        terminalreporter.write_line("no check was selected: see `conformance list` for what there is")
+    if run.writer:
+        _finish(terminalreporter, config, run, exitstatus)
+
+
+def _finish(terminalreporter: Any, config: pytest.Config, run: _Run, exitstatus: int) -> None:
+    complete = bool(run.records) and len(run.records) == run.items and exitstatus in (0, 1, 5)
+    assert run.writer is not None
+    try:
+        path = run.writer.close(host_environment(run.selection.device, run.environments), complete=complete)
+        said = "" if complete else f" (incomplete: {len(run.records)} of {run.items} checks)"
+        terminalreporter.write_line(f"results  {path}{said}")
+        if config.getoption("--report"):
+            from conformance.render import write_report
+
+            terminalreporter.write_line(f"report   {write_report([read(path)], Path(config.getoption('--report')))}")
+    except ResultsError as error:
+        terminalreporter.write_line(f"ERROR: {error}", red=True)

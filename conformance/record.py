@@ -1,0 +1,125 @@
+"""A host's answer -> the record of a check: its outcome, whether that was expected, and the evidence."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from conformance.case import Spec
+from conformance.expand import NOT_RUN, UNSUPPORTED, expected_outcome
+from conformance.judge import UNEXPECTED, Observation, decode, judge, seen_text, spec_text
+from conformance.library import CaseCard, Compiled
+from conformance.pool import Answer
+from conformance.results import CaseLine, CheckLine, case_line, observation_data, source_digest, tree_data
+
+
+class Record(NamedTuple):
+    """A check's line, and what the results file keeps beside it."""
+
+    line: CheckLine
+    case: CaseLine
+    source: str
+    full: dict[str, Any]
+    seen: str
+    """What was seen, in a line or two."""
+
+
+def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | None, version: str | None) -> Record:
+    """Judge an answer. ``reference`` is the answer of the check's reference job, if it has one."""
+    expected = expected_outcome(check.expected, _version(version))
+    full: dict[str, Any] = {}
+    seen: Observation | None = None
+    against: dict[str, str] = {}
+    if answer.kind != "seen":
+        outcome, data, said = answer.kind, {"text": answer.text} if answer.text else {}, answer.text
+    elif check.job.absent:
+        outcome, against = (UNSUPPORTED, {}) if answer.observation["absent"] else (UNEXPECTED, {UNSUPPORTED: _exists(check)})
+        data, said = {"absent": answer.observation["absent"]}, f"{check.job.absent} {'is absent' if not against else 'exists'}"
+    else:
+        seen = decode(answer.observation)
+        outcome, against = judge(seen, check.outcomes, decode(reference.observation) if reference else None, card.tolerance)
+        data, said = observation_data(seen, full), seen_text(seen)
+        if reference is not None and reference.kind != "seen":
+            outcome, against = UNEXPECTED, {"reference": f"the reference {reference.kind}: {reference.text}"}
+    line = CheckLine(
+        case=card.identity,
+        row=check.row,
+        parameters=check.parameters,
+        target=check.target,
+        outcome=outcome,
+        expected=expected,
+        passed=_passed(outcome, expected),
+        observation=data,
+        expectation=_expectation(check.outcomes.get(expected or ""), reference),
+        because=answer.text if outcome == NOT_RUN else check.because if outcome in _deviations(check) else "",
+        against=against,
+        source=source_digest(check.job.source),
+        trace=check.job.trace,
+        seconds=answer.seconds,
+    )
+    return Record(line, case_line(card), check.job.source, full, said)
+
+
+
+def failure_text(made: Record, check: Compiled, file: str) -> str:
+    """What a person needs to see of a failed check."""
+    line = made.line
+    expected = f"{line.expected} ({spec_text(check.outcomes[line.expected])})" if line.expected in check.outcomes else line.expected
+    said = [f"claim     {made.case.claim}", f"expected  {expected}", f"outcome   {line.outcome}", f"seen      {made.seen}"]
+    said += [f"not {name}: {why}" for name, why in line.against.items()]
+    if line.outcome in check.outcomes:
+        said.append(f"{_advice(line)}; if that is right, say so in {file}")
+    row = f" --row {line.row}" if line.row else ""
+    return "\n".join(
+        [*said, "", made.source.strip(), "", f"reproduce: conformance repro {line.case}{row} --target {line.target}"]
+    )
+
+
+def _advice(line: CheckLine) -> str:
+    if line.outcome == "conforms":
+        return f"the deviation {line.expected!r} is gone: {line.target} conforms now"
+    return f"{line.target} shows {line.outcome!r} where {line.expected!r} is expected"
+
+
+def _passed(outcome: str, expected: str | None) -> bool | None:
+    if outcome == NOT_RUN:
+        return None
+    if expected is None:  # a framework that the case does not speak of: any outcome that has a name
+        return outcome not in (UNEXPECTED, "crashed", "timed-out")
+    return outcome == expected
+
+
+def _deviations(check: Compiled) -> set[str]:
+    return {outcome for selector, outcome in check.expected if selector != "any" or outcome == UNSUPPORTED}
+
+
+def _exists(check: Compiled) -> str:
+    return f"{check.job.absent} exists now, so the case's reason no longer holds: {check.because}"
+
+
+def _expectation(spec: Spec | None, reference: Answer | None) -> dict[str, Any]:
+    if spec is None:
+        return {}
+    data = {name: _plain(value) for name, value in spec.items()}
+    if data.get("value") == "reference" and reference is not None and reference.kind == "seen":
+        results = decode(reference.observation).results
+        data["value"] = {"reference": tree_data(results[-1])} if results else {"reference": None}
+    return data
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinities: they are written as text."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, list):
+        return [_plain(child) for child in value]
+    return msgspec.to_builtins(value)
+
+
+def _version(text: str | None) -> Version | None:
+    try:
+        return Version(text) if text else None
+    except InvalidVersion:
+        return None
