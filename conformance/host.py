@@ -103,7 +103,7 @@ def _step(runtime, job, kind, payload, space, made, counter, observation):
         return
     before = counter.read() if counter else {}
     result = eval(payload, space, made)
-    observation["results"].append(encode(runtime, result))
+    observation["results"].append(encode(runtime, runtime.gather(result) if job["mesh"] else result))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])
     if job["mesh"]:

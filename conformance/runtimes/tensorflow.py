@@ -96,6 +96,13 @@ def place(array, dtype, mesh, split):
     return dtensor.relayout(replicated, dtensor.Layout(spec, grid))
 
 
+def gather(value):
+    from tensorflow.experimental import dtensor
+
+    mesh = dtensor.fetch_layout(value).mesh
+    return dtensor.unpack(dtensor.relayout(value, dtensor.Layout.replicated(mesh, rank=value.shape.rank)))[0]
+
+
 def layout(value):
     """Which slice each device holds, by the layout's mesh axes; local shapes as the shards have them."""
     from tensorflow.experimental import dtensor

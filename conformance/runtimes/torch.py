@@ -102,6 +102,11 @@ def place(array, dtype, mesh, split):
     return distribute_tensor(put(array, dtype), grid, placements)
 
 
+def gather(value):
+    full = value.full_tensor()
+    return full.reconcile() if hasattr(full, "reconcile") else full
+
+
 def layout(value):
     """Local shapes and slices per device, by the offsets that DTensor itself computes for each coordinate."""
     from torch.distributed.tensor import Shard
