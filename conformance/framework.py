@@ -11,6 +11,19 @@ GROUP = "conformance.frameworks"
 BUILTIN = ("numpy", "torch", "jax", "tensorflow")
 
 
+class Counting(NamedTuple):
+    """How a script counts what a tracing function does."""
+
+    before: str
+    """Statements that come before FUNCTION is wrapped."""
+    function: str
+    """What is wrapped in its place."""
+    swap: tuple[str, str]
+    """A part of the wrapping expression, and what it becomes."""
+    read: str
+    """An expression that reads the counts."""
+
+
 class Framework(NamedTuple):
     """A dialect (how the vocabulary is said) and the name of the runtime that a host loads.
 
@@ -38,9 +51,14 @@ class Framework(NamedTuple):
     array: str
     """Expression that copies the NumPy array ARRAY, and one that gives it a DTYPE that NumPy lacks."""
     cast: str
+    counting: Counting | None = None
+    derivation: str = ""
+    """Statements that show how FUNCTION is differentiated at ARGUMENTS."""
+    options: dict[str, str] = {}  # noqa: RUF012
+    """Options of a tracing function whose VALUE a case file cannot write down natively."""
     wide: str = ""
     """Statement that turns on 64-bit types, where they are off."""
-    lacks: dict[str, str] = {}  # noqa: RUF012 (a NamedTuple's default is never written to)
+    lacks: dict[str, str] = {}  # noqa: RUF012
     """dtypes that the framework has not, each with an expression that fails while that is so."""
     devices: tuple[str, ...] = ("cpu",)
 

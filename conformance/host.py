@@ -200,8 +200,7 @@ def array_of(name, spec):
 def filled(name, shape, dtype, fill):
     """Numbers by a fixed recipe. RandomState is frozen, so the same seed gives the same numbers for ever (NEP 19)."""
     size = int(np.prod(shape, dtype=np.int64))
-    seed = zlib.crc32(f"{name}:{','.join(map(str, shape))}".encode())
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(seed_of(name, shape))
     if not fill:
         fill = "normal" if "float" in dtype or "complex" in dtype else "integers"
     if fill == "arange":
@@ -215,6 +214,11 @@ def filled(name, shape, dtype, fill):
     else:
         flat = random.standard_normal(size) if fill == "normal" else random.random_sample(size)
     return flat.reshape(shape)
+
+
+def seed_of(name, shape):
+    """The seed of an input's numbers: a checksum of its name and shape."""
+    return zlib.crc32(f"{name}:{','.join(map(str, shape))}".encode())
 
 
 def to_bfloat16(array):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import time
@@ -21,11 +20,9 @@ from conformance.library import Compiled, Unit
 from conformance.pool import REFERENCE, Environment, Pool
 from conformance.record import Record, failure_text, record
 from conformance.results import CaseLine, CheckLine, ResultsError, Writer, host_environment, read
+from conformance.selection import DEVICES, Selection, SelectionError
 from conformance.summary import summary
-from conformance.target import MODES, Selector, Target
-
-DEVICES = ("cpu", "cuda", "tpu")
-
+from conformance.target import MODES
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "conformance cases")
@@ -45,69 +42,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for name in [*frameworks(), *MODES, *DEVICES]:
         config.addinivalue_line("markers", f"{name}: conformance checks on this framework, mode or device")
-    selection = _Selection(config)
-    config.stash[_RUN] = _Run(config, selection)
+    config.stash[_RUN] = _Run(config, _selection(config))
 
 
-class _Selection:
-    """Which checks the options ask for. Raises pytest.UsageError for an option that can mean nothing."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        option = config.getoption
-        self.frameworks = [_one_of(name, frameworks(), "framework") for name in option("--framework")]
-        self.modes = [_one_of(mode, MODES, "mode") for mode in option("--mode")]
-        self.device = _one_of(option("--device"), DEVICES, "device")
-        self.targets = [_selector(text) for text in option("--target")]
-        self.hosts = dict(map(_host, option("--host")))
-        for name in self.frameworks:
-            if name not in self.hosts and frameworks()[name].version() is None:
-                raise pytest.UsageError(f"{name} is not installed: pip install 'framework-conformance[{name}]'")
-
-    def admits(self, check: Compiled) -> bool:
-        target = Target(check.framework, check.mode, check.device)
-        fitting = [selector for selector in self.targets if selector.covers(target)]
-        asked = check.mode in self.modes or any(selector.mode for selector in fitting)
-        return (
-            (not self.frameworks or check.framework in self.frameworks)
-            and (not self.modes or check.mode in self.modes)
-            and (not self.targets or bool(fitting))
-            and (asked or not check.on_request)
-        )
-
-
-def _one_of(name: str, known: Any, kind: str) -> str:
-    if name not in known:
-        close = difflib.get_close_matches(name, list(known), 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-        raise pytest.UsageError(f"unknown {kind} {name!r}; {hint}")
-    return name
-
-
-def _selector(text: str) -> Selector:
+def _selection(config: pytest.Config) -> Selection:
+    option = config.getoption
     try:
-        selector = Selector.parse(text)
-    except ValueError as error:
-        raise pytest.UsageError(f"--target {error}") from None
-    if selector.framework:
-        modes = frameworks()[_one_of(selector.framework, frameworks(), "framework")].modes
-        if selector.mode and selector.mode not in modes:
-            raise pytest.UsageError(f"--target {text!r}: {selector.framework} has the modes {', '.join(modes)}")
-    if selector.versions:
-        raise pytest.UsageError(f"--target {text!r}: the version is that of the environment; choose it with --host")
-    return selector
-
-
-def _host(text: str) -> tuple[str, str]:
-    name, equals, spec = text.partition("=")
-    if not equals or not spec:
-        raise pytest.UsageError(f"--host {text!r}: write FRAMEWORK=SPEC, such as jax=/path/to/python")
-    return _one_of(name, frameworks(), "framework"), spec
+        selection = Selection(**{name: option(f"--{name}") for name in ("framework", "mode", "target", "device", "host")})
+        selection.require_installed()
+    except SelectionError as error:
+        raise pytest.UsageError(str(error)) from None
+    return selection
 
 
 class _Run:
     """One session: the hosts, and what has been recorded."""
 
-    def __init__(self, config: pytest.Config, selection: _Selection) -> None:
+    def __init__(self, config: pytest.Config, selection: Selection) -> None:
         self.selection = selection
         self.is_worker = hasattr(config, "workerinput")
         self.distributed = bool(getattr(config.option, "numprocesses", None)) and not self.is_worker

@@ -17,6 +17,7 @@ import execnet
 
 from conformance.framework import Framework, frameworks
 from conformance.lower import Job
+from conformance.selection import not_installed
 
 WINDOW = 8
 """Jobs sent ahead of their answers, so that a host never waits for its parent."""
@@ -257,8 +258,7 @@ class Host:
         if "failed" in hello:
             group.terminate(timeout=0.5)
             if hello["missing"] and f"'{framework.name}'" in hello["failed"]:
-                advice = f"{framework.name} is not installed: pip install 'framework-conformance[{framework.name}]'"
-                raise HostFailed(advice, missing=True)
+                raise HostFailed(not_installed(framework.name), missing=True)
             raise HostFailed(f"{framework.name} does not start: {hello['failed']}")
         self.log = hello["log"]
         self.environment = Environment(hello["python"], hello["packages"])

@@ -1,7 +1,7 @@
 """JAX: https://docs.jax.dev/en/latest/jax.numpy.html"""
 
 from conformance.dialects import numpy
-from conformance.framework import Framework
+from conformance.framework import Counting, Framework
 
 FRAMEWORK = Framework(
     name="jax",
@@ -23,6 +23,25 @@ FRAMEWORK = Framework(
     modes={"eager": "", "compiled": "jax.jit(FUNCTION, OPTIONS)"},
     array="jnp.array(ARRAY)",
     cast="jnp.array(ARRAY, dtype=DTYPE)",
+    counting=Counting(
+        before="""\
+traces = 0
+
+
+def marked(*args, body=FUNCTION, **kwargs):
+    global traces
+    traces += 1  # jit runs the body only to trace it
+    return body(*args, **kwargs)
+""",
+        function="marked",
+        swap=("", ""),
+        read="{'traces': traces}",
+    ),
+    derivation="""\
+value, linear = jax.linearize(FUNCTION, ARGUMENTS)
+print(jax.make_jaxpr(linear)(ARGUMENTS))
+print(jax.vjp(FUNCTION, ARGUMENTS)[1](jnp.ones_like(value)))
+""",
     wide="jax.config.update('jax_enable_x64', True)",
     devices=("cpu", "cuda", "tpu"),
 )

@@ -1,6 +1,6 @@
 """TensorFlow: https://www.tensorflow.org/api_docs/python/tf"""
 
-from conformance.framework import Framework
+from conformance.framework import Counting, Framework
 
 FRAMEWORK = Framework(
     name="tensorflow",
@@ -107,5 +107,15 @@ def triu(x, k=0):
     },
     array="tf.constant(ARRAY)",
     cast="tf.cast(tf.constant(ARRAY), DTYPE)",
+    counting=Counting(
+        before="", function="FUNCTION", swap=("", ""), read="{'traces': FUNCTION.experimental_get_tracing_count()}"
+    ),
+    derivation="""\
+with tf.GradientTape() as tape:
+    tape.watch([ARGUMENTS])
+    value = FUNCTION(ARGUMENTS)
+print(tape.gradient(value, [ARGUMENTS]))
+""",
+    options={"input_signature": "[tf.TensorSpec(shape, tf.float32) for shape in VALUE]"},
     devices=("cpu", "cuda", "tpu"),
 )

@@ -1,6 +1,6 @@
 """PyTorch: https://docs.pytorch.org/docs/stable/torch.html"""
 
-from conformance.framework import Framework
+from conformance.framework import Counting, Framework
 
 FRAMEWORK = Framework(
     name="torch",
@@ -72,5 +72,23 @@ FRAMEWORK = Framework(
     },
     array="torch.asarray(ARRAY, copy=True)",
     cast="torch.asarray(ARRAY, copy=True).to(DTYPE)",
+    counting=Counting(
+        before="""\
+graphs = 0
+
+
+def counting_backend(graph, example_inputs):
+    global graphs
+    graphs += 1
+    return graph.forward
+""",
+        function="FUNCTION",
+        swap=("'aot_eager'", "counting_backend"),
+        read="{'graphs': graphs}",
+    ),
+    derivation="""\
+value, pull = torch.func.vjp(FUNCTION, ARGUMENTS)
+print(pull(torch.ones_like(value)))
+""",
     devices=("cpu", "cuda"),
 )

@@ -1,0 +1,250 @@
+"""The command. Each subcommand is a thin door to a module that does the work."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from conformance import __version__, library
+from conformance.document import CaseError
+from conformance.expand import expected_outcome
+from conformance.framework import frameworks
+from conformance.library import CaseCard, Compiled, Unit
+from conformance.repro import NoScript, script
+from conformance.results import ResultsError, read
+from conformance.selection import DEVICES, Selection, SelectionError
+
+EXIT_STATUS = """\
+exit status:
+  0  everything is as expected
+  1  something is not as expected
+  2  a case file has mistakes, or the run was interrupted
+  3  an error of this program
+  4  an option or a path that can mean nothing
+  5  nothing was selected, or nothing of it could run
+"""
+
+
+class UserError(Exception):
+    """A mistake in how the command was called; the text is for the user."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        return int(given.door(given))
+    except (UserError, SelectionError, ResultsError, NoScript) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 4
+    except CaseError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="conformance", description=__doc__, epilog=EXIT_STATUS, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.description = "Conformance cases for machine-learning frameworks: run them, read them, reproduce what they show."
+    parser.add_argument("--version", action="version", version=f"conformance {__version__}")
+    doors = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    door = _door(doors, "run", run, "run cases and say what is not as expected")
+    door.add_argument("paths", nargs="*", metavar="PATH", help="case files or folders (default: the cases that come along)")
+    _selection_options(door)
+    door.add_argument("--host", action="append", default=[], metavar="F=SPEC", help="run framework F with another interpreter")
+    door.add_argument("-k", metavar="EXPR", help="only checks whose name matches, as in pytest")
+    door.add_argument("-m", metavar="EXPR", help="only checks with these markers: areas, frameworks, modes, devices")
+    door.add_argument("-n", metavar="N", help="spread over N pytest workers (hosts use all cores without it)")
+    door.add_argument("--results", default="reports/results.jsonl", metavar="FILE", help="default: %(default)s")
+    door.add_argument("--report", metavar="DIR", help="write the HTML report to DIR")
+    door.add_argument("rest", nargs=argparse.REMAINDER, metavar="-- OPTION...", help="anything more for pytest")
+
+    door = _door(doors, "list", list_checks, "say what would run")
+    door.add_argument("paths", nargs="*", metavar="PATH")
+    _selection_options(door)
+    door.add_argument("--json", action="store_true", help="one JSON object per check")
+
+    door = _door(doors, "show", show, "a case's claim, and its native source in each framework")
+    door.add_argument("case", metavar="CASE", help="area/topic/case")
+    _selection_options(door)
+    _paths_option(door)
+
+    door = _door(doors, "repro", repro, "a script that shows one check without this project")
+    door.add_argument("case", metavar="CASE", help="area/topic/case")
+    door.add_argument("--target", required=True, help="such as jax:compiled@cpu")
+    door.add_argument("--row", help="the row of parameters, as it stands in the check's name")
+    _paths_option(door)
+
+    door = _door(doors, "validate", validate, "report every mistake in case files")
+    door.add_argument("paths", nargs="*", metavar="PATH")
+
+    door = _door(doors, "report", report, "turn results files into an HTML report")
+    door.add_argument("results", nargs="+", metavar="RESULTS")
+    door.add_argument("-o", dest="directory", required=True, metavar="DIR")
+    return parser
+
+
+def _door(doors: argparse._SubParsersAction[argparse.ArgumentParser], name: str, function: object, text: str) -> argparse.ArgumentParser:
+    door = doors.add_parser(
+        name, help=text, description=text, epilog=EXIT_STATUS, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    door.set_defaults(door=function)
+    return door
+
+
+def _selection_options(door: argparse.ArgumentParser) -> None:
+    door.add_argument("--framework", action="append", default=[], metavar="F", help="only this framework (may be repeated)")
+    door.add_argument("--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled")
+    door.add_argument("--mode", action="append", default=[], metavar="M", help="only this mode; inductor runs on request")
+    door.add_argument("--device", default="cpu", metavar="D", help=f"{', '.join(DEVICES)} (default: cpu)")
+
+
+def _paths_option(door: argparse.ArgumentParser) -> None:
+    door.add_argument("--path", dest="paths", action="append", default=[], metavar="PATH", help="where the cases are")
+
+
+def _selection(given: argparse.Namespace) -> Selection:
+    return Selection(framework=given.framework, mode=given.mode, target=given.target, device=given.device)
+
+
+def run(given: argparse.Namespace) -> int:
+    """A door to pytest, with nothing of the folder that it is called in."""
+    paths = [str(path) for path in _files_exist(given.paths)]
+    arguments = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", *paths]
+    for name in ("framework", "target", "mode", "host"):
+        arguments += [f"--{name}={value}" for value in getattr(given, name)]
+    arguments += [f"--device={given.device}", f"--results={given.results}"]
+    arguments += [f"--report={given.report}"] if given.report else []
+    for flag in ("k", "m", "n"):
+        arguments += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
+    return int(pytest.main([*arguments, *(option for option in given.rest if option != "--")]))
+
+
+def list_checks(given: argparse.Namespace) -> int:
+    """Print the checks that would run."""
+    selection = _selection(given)
+    count = 0
+    for unit in _units(given.paths, selection.device):
+        for check in filter(selection.admits, unit.checks):
+            print(_listed(check, unit.card(check)) if given.json else f"{unit.card(check).identity}[{check.name.split('[', 1)[1]}")
+            count += 1
+    if not count:
+        print("conformance: no check fits", file=sys.stderr)
+        return 5
+    return 0
+
+
+def _listed(check: Compiled, card: CaseCard) -> str:
+    return json.dumps(
+        {
+            "case": card.identity,
+            "area": card.area,
+            "claim": card.claim,
+            "parameters": check.parameters,
+            "target": check.target,
+            "expected": _expected(check),
+        }
+    )
+
+
+def _expected(check: Compiled) -> str | None:
+    version = frameworks()[check.framework].version()
+    return expected_outcome(check.expected, Version(version) if version else None)
+
+
+def show(given: argparse.Namespace) -> int:
+    """Print a case: what it says, and each distinct native source."""
+    selection = _selection(given)
+    unit, card = _case(given)
+    print(f"{card.identity}\n{card.claim}\n{card.why}".strip())
+    print(*card.reference, sep="\n")
+    shown: set[str] = set()
+    for check in unit.checks:
+        if unit.card(check) is card and selection.admits(check) and check.job.source not in shown:
+            shown.add(check.job.source)
+            print(f"\n--- {check.framework}{f' [{check.row}]' if check.row else ''}: {_expected(check)}\n{check.job.source.strip()}")
+    return 0
+
+
+def repro(given: argparse.Namespace) -> int:
+    """Print the script of one check."""
+    unit, card = _case(given)
+    mine = [check for check in unit.checks if unit.card(check) is card]
+    fitting = [check for check in mine if check.target == given.target or check.target.startswith(f"{given.target}@")]
+    if not fitting:
+        raise UserError(f"{card.identity} has no target {given.target!r}; it has {', '.join(dict.fromkeys(c.target for c in mine))}")
+    rows = [check for check in fitting if given.row in (None, check.row)]
+    if not rows or (len(rows) > 1 and given.row is None):
+        raise UserError(f"choose one with --row: {', '.join(check.row for check in fitting)}")
+    print(script(rows[0], card, _expected(rows[0])), end="")
+    return 0
+
+
+def validate(given: argparse.Namespace) -> int:
+    """Report every mistake in every file, not only the first file's."""
+    mistakes = []
+    cases = 0
+    for path in _files_exist(given.paths):
+        for file in library.case_files([path]):
+            try:
+                cases += len(library.unit(file, "cpu", str(file)).cases)
+            except CaseError as error:
+                mistakes += error.mistakes
+    if mistakes:
+        raise CaseError(mistakes)
+    if not cases:
+        raise UserError("there are no case files: YAML with a top-level `cases:`")
+    print(f"{cases} cases, no mistakes")
+    return 0
+
+
+def report(given: argparse.Namespace) -> int:
+    """Write the report."""
+    from conformance.render import write_report
+
+    print(write_report([read(Path(path)) for path in given.results], Path(given.directory)))
+    return 0
+
+
+def _files_exist(paths: list[str]) -> list[Path]:
+    for path in map(Path, paths):
+        if not path.exists():
+            raise UserError(f"there is no {path}")
+        if path.is_file() and not library.is_case_file(path):
+            raise UserError(f"{path} is not a case file: YAML with a top-level `cases:`")
+    return [Path(path) for path in paths] or [library.cases_path()]
+
+
+def _units(paths: list[str], device: str = "cpu") -> Iterator[Unit]:
+    for file in library.case_files(_files_exist(paths)):
+        yield library.unit(file, device, str(file))
+
+
+def _case(given: argparse.Namespace) -> tuple[Unit, CaseCard]:
+    known = []
+    for unit in _units(given.paths):
+        for card in unit.cases:
+            if card.identity == given.case:
+                return unit, card
+            known.append(card.identity)
+    close = difflib.get_close_matches(given.case, known, 3)
+    raise UserError(f"there is no case {given.case!r}{'; did you mean ' + ' or '.join(close) + '?' if close else ''}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,833 @@
+"""Results -> one HTML page that opens from disk, asks for nothing, and shows every text of the results as text.
+
+What the page says is computed here, as frozen types; ``templates/report.html`` only lays it out. Between two
+calls on the same results nothing changes: no clock, no random numbers, no order of a set.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import datetime
+import enum
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import jinja2
+from markupsafe import Markup
+
+from conformance.expand import CONFORMS, NOT_RUN, UNSUPPORTED
+from conformance.framework import BUILTIN
+from conformance.judge import UNEXPECTED
+from conformance.results import CaseLine, CheckLine, ResultsError, Run
+from conformance.target import MODES
+
+LIMIT = 2000
+"""Characters that are shown of any one text."""
+MOST_FAILURES = 40
+"""Failures listed ahead of the cases; the rest are found by the filter."""
+TINTS = 4
+"""Colours that tell the named outcomes of a case apart, beside their names."""
+
+
+class Kind(enum.StrEnum):
+    """What a check comes to, for a reader who looks at colours first. The first three may be good news, no other is."""
+
+    CONFORMS = "conforms"
+    NAMED = "named"
+    OPEN = "open"
+    FAILED = "failed"
+    CRASHED = "crashed"
+    UNSUPPORTED = "unsupported"
+    NOT_RUN = "not-run"
+
+
+FAILING = (Kind.FAILED, Kind.CRASHED)
+
+LEGEND = {
+    Kind.CONFORMS: "as expected: does what the norm says",
+    Kind.NAMED: "as expected: another outcome, known and named",
+    Kind.OPEN: "named, but nothing is expected of this target",
+    Kind.FAILED: "not as expected",
+    Kind.CRASHED: "crashed, or did not end in time",
+    Kind.UNSUPPORTED: "the framework has no such thing",
+    Kind.NOT_RUN: "not run here, so nothing is known",
+}
+
+
+def kind(check: CheckLine) -> Kind:
+    """What a check comes to. Only a check that passed, and saw just what was expected, can come to something good."""
+    if check.outcome in ("crashed", "timed-out"):
+        return Kind.CRASHED
+    if check.outcome == NOT_RUN:
+        return Kind.NOT_RUN
+    if check.passed is False or check.outcome == UNEXPECTED:
+        return Kind.FAILED
+    if check.outcome == UNSUPPORTED:
+        return Kind.UNSUPPORTED
+    if check.passed is None:
+        return Kind.NOT_RUN
+    if check.expected is None:
+        return Kind.OPEN
+    if check.outcome != check.expected:
+        return Kind.FAILED
+    return Kind.CONFORMS if check.outcome == CONFORMS else Kind.NAMED
+
+
+# --- what the template is given
+
+
+class Part(NamedTuple):
+    """One line of a tally."""
+
+    css: str
+    count: int
+    words: str
+
+
+class Tally(NamedTuple):
+    """Checks, counted by what they come to."""
+
+    conforms: int = 0
+    named: int = 0
+    open: int = 0
+    failed: int = 0
+    crashed: int = 0
+    unsupported: int = 0
+    not_run: int = 0
+
+    @classmethod
+    def of(cls, checks: Iterable[CheckLine]) -> Tally:
+        counts = collections.Counter(kind(check) for check in checks)
+        return cls(*(counts[each] for each in Kind))
+
+    @property
+    def total(self) -> int:
+        return sum(self)
+
+    @property
+    def expected(self) -> int:
+        return self.conforms + self.named
+
+    @property
+    def failing(self) -> int:
+        return self.failed + self.crashed
+
+    @property
+    def ran(self) -> bool:
+        """Whether anything was learnt at all."""
+        return self.total > self.not_run
+
+    def bar(self) -> list[Part]:
+        """Shares of a bar: every kind on its own."""
+        return [Part(name, count, "") for name, count in zip(Kind, self, strict=True) if count]
+
+    def lines(self) -> list[Part]:
+        """In words; what is zero is left out."""
+        parts = [
+            Part("conforms" if self.conforms else "named", self.expected, "as expected"),
+            Part("open", self.open, "not pinned down"),
+            Part("failed" if self.failed else "crashed", self.failing, "not as expected"),
+            Part("unsupported", self.unsupported, "unsupported"),
+            Part("not-run", self.not_run, "not run"),
+        ]
+        return [part for part in parts if part.count]
+
+
+class RunView(NamedTuple):
+    """Where and when a run was."""
+
+    number: int
+    file: str
+    frameworks: list[tuple[str, str]]
+    companions: list[tuple[str, str]]
+    """Framework -> the versions of what came along with it."""
+    device: str
+    platform: str
+    python: str
+    when: str
+    datetime: str
+    complete: bool
+    tally: Tally
+
+
+class Column(NamedTuple):
+    """A target of a run."""
+
+    run: int
+    framework: str
+    mode: str
+    device: str
+    target: str
+
+
+class Group(NamedTuple):
+    """Neighbouring columns of one framework in one run."""
+
+    framework: str
+    version: str
+    columns: list[str]
+
+
+class Reference(NamedTuple):
+    """Something to read; ``url`` is empty where it cannot be a link."""
+
+    text: str
+    url: str
+
+
+class Fact(NamedTuple):
+    """A part of an observation or of an expectation."""
+
+    name: str
+    text: str
+
+
+class Cell(NamedTuple):
+    """What one check saw. ``expected`` is said only where that was something else."""
+
+    css: str
+    outcome: str
+    expected: str
+    evidence: str
+
+
+class Row(NamedTuple):
+    """One set of parameters; None where a target does not apply."""
+
+    label: str
+    cells: list[Cell | None]
+
+
+class Source(NamedTuple):
+    """Native code that ran. One that was cut is not offered for copying: half a program helps nobody."""
+
+    framework: str
+    used: str
+    text: str
+    whole: bool
+
+
+class Evidence(NamedTuple):
+    """What some checks have in common: what they expected, what they saw, and what was made of it."""
+
+    identity: str
+    css: str
+    outcome: str
+    verdict: str
+    where: list[Fact]
+    """Rows -> targets"""
+    expected: list[Fact]
+    seen: list[Fact]
+    because: str
+    against: list[Fact]
+    seconds: str
+
+
+class CaseView(NamedTuple):
+    """One case, with all that was seen of it."""
+
+    anchor: str
+    identity: str
+    topic: str
+    claim: str
+    why: str
+    references: list[Reference]
+    program: str
+    edited: bool
+    """Whether two runs had different versions of the case."""
+    groups: list[Group]
+    stub: str
+    """Names of the parameters; empty where there is nothing to tell rows apart by."""
+    rows: list[Row]
+    sources: list[Source]
+    evidence: list[Evidence]
+    differs: bool
+    fails: bool
+
+
+class AreaView(NamedTuple):
+    """An area's line of the matrix, and its cases."""
+
+    anchor: str
+    name: str
+    tallies: list[Tally]
+    cases: list[CaseView]
+
+
+class Failure(NamedTuple):
+    """A check that did not see what was expected."""
+
+    css: str
+    evidence: str
+    claim: str
+    row: str
+    target: str
+    outcome: str
+    expected: str
+
+
+class Page(NamedTuple):
+    """The whole report."""
+
+    title: str
+    sentence: str
+    total: Tally
+    warnings: list[str]
+    runs: list[RunView]
+    groups: list[Group]
+    totals: list[Tally]
+    areas: list[AreaView]
+    failures: list[Failure]
+    more_failures: int
+    legend: list[Fact]
+
+
+# --- the doors
+
+
+def write_report(runs: list[Run], directory: Path) -> Path:
+    """Write ``directory/index.html`` and return its path. Raises ResultsError where that cannot be done."""
+    path = directory / "index.html"
+    beside = directory / "index.html.new"
+    content = render(runs).encode()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    except OSError as error:
+        raise ResultsError(f"the report cannot be written to {path}: {error.strerror or error}") from None
+    return path
+
+
+def render(runs: list[Run]) -> str:
+    """The page. The same runs always give the same text."""
+    folder = Path(__file__).parent / "templates"
+    script = (folder / "report.js").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html").render(
+        page=view(runs),
+        style=Markup((folder / "report.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def view(runs: list[Run]) -> Page:
+    """All that the page says."""
+    book = _Book(runs)
+    checks = [check for run in runs for check in run.checks]
+    total = Tally.of(checks)
+    areas = [_area(book, name, identities) for name, identities in book.areas.items()]
+    failures = [failure for area in areas for case in area.cases for failure in _failures(case)]
+    frameworks = list(dict.fromkeys(column.framework for column in book.columns))
+    return Page(
+        title=f"Conformance of {_listed(frameworks)}" if frameworks else "Conformance report",
+        sentence=_sentence(book, total, areas),
+        total=total,
+        warnings=_warnings(runs, total),
+        runs=[_run(number, run) for number, run in enumerate(runs, start=1)],
+        groups=book.groups(book.columns),
+        totals=[Tally.of(book.by_column[column]) for column in book.columns],
+        areas=areas,
+        failures=failures[:MOST_FAILURES],
+        more_failures=max(0, len(failures) - MOST_FAILURES),
+        legend=[Fact(part.css, LEGEND[Kind(part.css)]) for part in total.bar()],
+    )
+
+
+# --- the whole
+
+
+class _Book:
+    """The checks of all runs, looked up by case and by column, and the words for columns."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self.cases = {line.case: line for run in runs for line in run.cases.values()}
+        self.sources = {digest: text for run in runs for digest, text in run.sources.items()}
+        self.by_case: dict[str, list[tuple[Column, CheckLine]]] = {identity: [] for identity in self.cases}
+        self.by_column: dict[Column, list[CheckLine]] = collections.defaultdict(list)
+        self._versions = {(n, name): text for n, run in enumerate(runs) for name, text in _versions(run)}
+        self._digests = collections.defaultdict(set)
+        for number, run in enumerate(runs):
+            for line in run.cases.values():
+                self._digests[line.case].add(line.digest)
+            for check in run.checks:
+                column = _column(number, check.target)
+                self.by_case.setdefault(check.case, []).append((column, check))
+                self.by_column[column].append(check)
+        self.columns = sorted(self.by_column, key=_column_order)
+        self._evidence = 0
+        self.areas: dict[str, list[str]] = {}
+        for identity in sorted(self.by_case):
+            self.areas.setdefault(identity.split("/")[0], []).append(identity)
+
+    @functools.cached_property
+    def devices(self) -> bool:
+        """Whether a column must say its device."""
+        return len({column.device for column in self.columns}) > 1
+
+    @functools.cached_property
+    def _labels(self) -> dict[tuple[int, str], str]:
+        """What tells the groups of a framework apart: its version, else the run."""
+        pairs = dict.fromkeys((column.run, column.framework) for column in self.columns)
+        said = collections.Counter((name, self._versions.get((run, name), "")) for run, name in pairs)
+        labels = {}
+        for run, name in pairs:
+            version = self._versions.get((run, name), "")
+            labels[run, name] = version if said[name, version] == 1 else f"{version} run {run + 1}".strip()
+        return labels
+
+    def groups(self, columns: list[Column]) -> list[Group]:
+        found: dict[tuple[int, str], list[str]] = {}
+        for column in columns:
+            found.setdefault((column.run, column.framework), []).append(self.mode(column))
+        return [Group(_said(name), _said(self._labels[run, name]), modes) for (run, name), modes in found.items()]
+
+    def mode(self, column: Column) -> str:
+        return _said(f"{column.mode} @{column.device}" if self.devices and column.device else column.mode)
+
+    def targets(self, columns: Iterable[Column]) -> str:
+        """Columns in a line of text."""
+        several = collections.Counter(name for _, name in self._labels)
+        parts = []
+        groups: dict[tuple[int, str], list[str]] = {}
+        for column in columns:
+            groups.setdefault((column.run, column.framework), []).append(self.mode(column))
+        for (run, name), modes in groups.items():
+            version = f" {self._labels[run, name]}" if several[name] > 1 else ""
+            parts.append(f"{name}{version} {', '.join(dict.fromkeys(modes))}")
+        return _said("; ".join(parts))
+
+    def edited(self, identity: str) -> bool:
+        return len(self._digests[identity]) > 1
+
+    def next_evidence(self) -> str:
+        self._evidence += 1
+        return f"e{self._evidence}"
+
+
+def _column(run: int, target: str) -> Column:
+    """Taken apart without complaint: a report is not the place to refuse a target."""
+    place, _, device = target.partition("@")
+    framework, _, mode = place.partition(":")
+    return Column(run, framework, mode, device, target)
+
+
+def _column_order(column: Column) -> tuple[Any, ...]:
+    framework = BUILTIN.index(column.framework) if column.framework in BUILTIN else len(BUILTIN)
+    mode = MODES.index(column.mode) if column.mode in MODES else len(MODES)
+    return framework, column.framework, column.run, mode, column.mode, column.device
+
+
+def _versions(run: Run) -> Iterator[tuple[str, str]]:
+    """Each framework's own version: of the distribution of its name, or of one such as tensorflow-cpu."""
+    for name, versions in _dict(run.header.environment.get("packages")).items():
+        own = [version for package, version in _dict(versions).items() if package == name or package.startswith(f"{name}-")]
+        yield name, str(own[0]) if own else ""
+
+
+def _run(number: int, run: Run) -> RunView:
+    environment = run.header.environment
+    versions = dict(_versions(run))
+    tested = {_column(0, check.target).framework for check in run.checks}
+    names = sorted({*tested, *versions}, key=lambda name: _column_order(Column(0, name, "", "", "")))
+    companions = []
+    for name, packages in sorted(_dict(environment.get("packages")).items()):
+        companions.append((_said(name), _said(", ".join(f"{p} {v}" for p, v in sorted(_dict(packages).items())))))
+    when, iso = _when(run.started)
+    return RunView(
+        number=number,
+        file=_said(run.path.name),
+        frameworks=[(_said(name), _said(versions.get(name, ""))) for name in names],
+        companions=companions,
+        device=_said(environment.get("device", "")),
+        platform=_said(environment.get("platform", "")),
+        python=_said(_listed(sorted({str(v) for v in _dict(environment.get("python")).values()}))),
+        when=when,
+        datetime=iso,
+        complete=run.complete,
+        tally=Tally.of(run.checks),
+    )
+
+
+def _when(started: str) -> tuple[str, str]:
+    """A date for people and the same for machines. Months are spelt here: strftime would ask the locale."""
+    try:
+        date = datetime.datetime.fromisoformat(started)
+    except ValueError:
+        return _said(started), ""
+    month = "January February March April May June July August September October November December".split()[date.month - 1]
+    zone = f" {date.tzname()}" if date.tzinfo else ""
+    return f"{date.day} {month} {date.year}, {date:%H:%M}{zone}", date.isoformat()
+
+
+def _warnings(runs: list[Run], total: Tally) -> list[str]:
+    said = []
+    for run in runs:
+        if not run.complete:
+            name = _said(run.path.name)
+            said.append(f"The run of {name} did not end: {_count(len(run.checks), 'check')} came back, and the rest is not known.")
+    if not total.total:
+        said.append("Nothing ran: there is no check in these results.")
+    elif not total.ran:
+        said.append("Nothing ran: every check was left out, for the reasons given with it.")
+    return said
+
+
+def _sentence(book: _Book, total: Tally, areas: list[AreaView]) -> str:
+    if not total.total:
+        return "No check was run."
+    cases = [case for area in areas for case in area.cases]
+    differing = sum(case.differs for case in cases)
+    targets = len({column.target for column in book.columns})
+    said = [f"{total.expected:,} saw what was expected"]
+    said += [f"{total.open:,} had nothing to expect"] if total.open else []
+    said += [f"{total.failing:,} did not" if total.failing else "none saw anything else"]
+    said += [f"{total.unsupported:,} {'is' if total.unsupported == 1 else 'are'} unsupported"] if total.unsupported else []
+    said += [f"{total.not_run:,} {'was' if total.not_run == 1 else 'were'} not run"] if total.not_run else []
+    head = f"Of {_count(total.total, 'check')} of {_count(len(cases), 'case')} on {_count(targets, 'target')}, "
+    tail = f"; {differing:,} of the cases {'shows' if differing == 1 else 'show'} a difference." if differing else "."
+    return head + _listed(said) + tail
+
+
+# --- an area, a case
+
+
+def _area(book: _Book, name: str, identities: list[str]) -> AreaView:
+    checks: dict[Column, list[CheckLine]] = collections.defaultdict(list)
+    for identity in identities:
+        for column, check in book.by_case[identity]:
+            checks[column].append(check)
+    tallies = [Tally.of(checks[column]) for column in book.columns]
+    return AreaView(f"area:{_anchor(name)}", _said(name), tallies, [_case(book, identity) for identity in identities])
+
+
+def _case(book: _Book, identity: str) -> CaseView:
+    checks = book.by_case[identity]
+    line = book.cases.get(identity) or CaseLine(identity, "", identity, "", [], "", "")
+    columns = sorted({column for column, _ in checks}, key=_column_order)
+    evidence, found = _evidence(book, checks)
+    rows = _rows(columns, checks, found)
+    names = {tuple(check.parameters) for _, check in checks}
+    plain = len(rows) == 1 and not checks[0][1].row if checks else True
+    return CaseView(
+        anchor=_anchor(identity),
+        identity=_said(identity),
+        topic=_said(line.title),
+        claim=_said(line.claim),
+        why=_said(line.why),
+        references=[Reference(_said(text), text if _is_web(text) else "") for text in line.reference],
+        program=_said(line.program),
+        edited=book.edited(identity),
+        groups=book.groups(columns),
+        stub="" if plain else _said(" · ".join(names.pop()) if len(names) == 1 else "") or "variant",
+        rows=rows,
+        sources=list(_sources(book, checks)),
+        evidence=evidence,
+        differs=_differs([check for _, check in checks]),
+        fails=any(kind(check) in FAILING for _, check in checks),
+    )
+
+
+def _rows(columns: list[Column], checks: list[tuple[Column, CheckLine]], evidence: dict[int, str]) -> list[Row]:
+    """A table; two checks in one place cannot be, and if they are, the worse one is seen."""
+    table: dict[str, dict[Column, CheckLine]] = {}
+    for column, check in checks:
+        place = table.setdefault(check.row, {})
+        if column not in place or kind(place[column]) not in FAILING:
+            place[column] = check
+    tints: dict[str, int] = {}
+    rows = []
+    for name in sorted(table, key=_natural):
+        cells = [_cell(table[name][c], tints, evidence) if c in table[name] else None for c in columns]
+        rows.append(Row(_row_label(next(iter(table[name].values()))), cells))
+    return rows
+
+
+def _cell(check: CheckLine, tints: dict[str, int], evidence: dict[int, str]) -> Cell:
+    what = kind(check)
+    css = str(what)
+    if what in (Kind.NAMED, Kind.OPEN) and check.outcome != CONFORMS:
+        css += f" t{tints.setdefault(check.outcome, len(tints)) % TINTS}"
+    expected = check.expected if what in FAILING else None
+    return Cell(css, _said(check.outcome), _said(expected or ""), evidence[id(check)])
+
+
+def _row_label(check: CheckLine) -> str:
+    return _said(" · ".join(check.parameters.values()) or check.row or "as stated")
+
+
+def _natural(row: str) -> tuple[Any, ...]:
+    """2 before 10, and the row without a name before all others."""
+    return tuple((int(part), "") if part.isascii() and part.isdigit() else (0, part) for part in re.split(r"(\d+)", row[:200])), row
+
+
+def _differs(checks: list[CheckLine]) -> bool:
+    """Whether targets saw different things of one row, or one of them departed from the norm."""
+    norm = any(CONFORMS in (check.outcome, check.expected, *check.against) for check in checks)
+    rows: dict[str, set[str]] = collections.defaultdict(set)
+    for check in checks:
+        if kind(check) not in (Kind.UNSUPPORTED, Kind.NOT_RUN):
+            rows[check.row].add(check.outcome)
+    return any(len(seen) > 1 or (norm and seen != {CONFORMS}) for seen in rows.values())
+
+
+def _sources(book: _Book, checks: list[tuple[Column, CheckLine]]) -> Iterator[Source]:
+    """The distinct native sources; which rows and modes each belongs to is said where a framework has several."""
+    used: dict[tuple[str, str], list[tuple[Column, CheckLine]]] = {}
+    for column, check in sorted(checks, key=lambda pair: _column_order(pair[0])):
+        if book.sources.get(check.source, "").strip() and kind(check) is not Kind.UNSUPPORTED:
+            used.setdefault((column.framework, check.source), []).append((column, check))
+    several = collections.Counter(framework for framework, _ in used)
+    for (framework, digest), pairs in used.items():
+        text = book.sources[digest].strip("\n")
+        where = "; ".join(f"{rows}: {targets}".removeprefix(": ") for rows, targets in _where(book, pairs))
+        yield Source(_said(framework), _said(where) if several[framework] > 1 else "", _said(text), len(text) <= LIMIT)
+
+
+def _failures(case: CaseView) -> Iterator[Failure]:
+    columns = [(group, mode) for group in case.groups for mode in group.columns]
+    for row in case.rows:
+        for (group, mode), cell in zip(columns, row.cells, strict=True):
+            if cell and cell.css in FAILING:
+                target = " ".join(filter(None, [group.framework, group.version, mode]))
+                label = row.label if case.stub else ""
+                yield Failure(cell.css, cell.evidence, case.claim, label, target, cell.outcome, cell.expected)
+
+
+# --- evidence
+
+
+def _evidence(book: _Book, checks: list[tuple[Column, CheckLine]]) -> tuple[list[Evidence], dict[int, str]]:
+    """Evidence, shared by the checks that have the same; and the id of each check's own. What fails comes first."""
+    shared: dict[str, list[tuple[Column, CheckLine]]] = {}
+    for column, check in sorted(checks, key=lambda pair: (_natural(pair[1].row), _column_order(pair[0]))):
+        same = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
+        shared.setdefault(repr(same), []).append((column, check))
+    groups = sorted(shared.values(), key=lambda pairs: kind(pairs[0][1]) not in FAILING)
+    made, found = [], {}
+    for pairs in groups:
+        identity = book.next_evidence()
+        made.append(_one_evidence(book, identity, pairs))
+        found.update({id(check): identity for _, check in pairs})
+    return made, found
+
+
+def _one_evidence(book: _Book, identity: str, pairs: list[tuple[Column, CheckLine]]) -> Evidence:
+    check = pairs[0][1]
+    return Evidence(
+        identity=identity,
+        css=str(kind(check)),
+        outcome=_said(check.outcome),
+        verdict=_said(_verdict(check)),
+        where=_where(book, pairs),
+        expected=_expectation(check.expectation),
+        seen=_observation(check.observation, check.because),
+        because=_said(check.because),
+        against=[Fact(_said(name), _said(why)) for name, why in check.against.items()],
+        seconds=_seconds([check.seconds for _, check in pairs]),
+    )
+
+
+def _verdict(check: CheckLine) -> str:
+    what = kind(check)
+    if what in (Kind.CONFORMS, Kind.NAMED):
+        return "as expected"
+    if what is Kind.OPEN:
+        return "nothing is expected of this target"
+    if what is Kind.UNSUPPORTED:
+        return "the framework has no such thing; checked"
+    if what is Kind.NOT_RUN:
+        return "nothing was seen"
+    return f"not as expected, which is {check.expected}" if check.expected else "not as expected"
+
+
+def _where(book: _Book, pairs: list[tuple[Column, CheckLine]]) -> list[Fact]:
+    """Rows -> targets; rows with the same targets share a line. A row without a name has no label."""
+    rows: dict[str, list[Column]] = {}
+    for column, check in pairs:
+        rows.setdefault(_row_label(check) if check.row else "", []).append(column)
+    lines: dict[str, list[str]] = {}
+    for label, columns in rows.items():
+        lines.setdefault(book.targets(columns), []).append(label)
+    return [Fact(_said(", ".join(filter(None, labels))), targets) for targets, labels in lines.items()]
+
+
+def _seconds(taken: list[float]) -> str:
+    """From the shortest to the longest; empty where no times were kept."""
+    if not any(taken):
+        return ""
+    low, high = _duration(min(taken)), _duration(max(taken))
+    return low if low == high else f"{low} to {high}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms" if seconds >= 0.0095 else f"{seconds * 1000:.1f} ms"
+
+
+def _expectation(spec: dict[str, Any]) -> list[Fact]:
+    facts = []
+    for name, value in spec.items():
+        if isinstance(value, dict) and value.keys() == {"reference"}:
+            facts.append(Fact(f"{_said(name)} (reference)", _said(_tree(value["reference"]))))
+        else:
+            facts.append(Fact(_said(name), _said(_lines(value))))
+    return facts
+
+
+def _observation(seen: dict[str, Any], because: str) -> list[Fact]:
+    """What was seen, part by part. A text that is the reason already is not said twice."""
+    facts = []
+    for name, value in seen.items():
+        if name == "text" and value == because:
+            continue
+        for part, text in _SHOWN.get(name, _plainly)(name, value):
+            facts.append(Fact(_said(part), _said(text)))
+    return facts
+
+
+def _plainly(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    yield name, _lines(value)
+
+
+def _results(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, list):
+        yield name, _plain(value)
+        return
+    for index, result in enumerate(value):
+        yield "result" if len(value) == 1 else f"call {index}", _tree(result)
+
+
+def _raised(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    error = _dict(value)
+    classes = [str(each) for each in error.get("classes") or [] if each not in ("Exception", "BaseException")]
+    yield name, " < ".join(classes) or _plain(value)
+    if error.get("step") is not None:
+        yield "at step", _plain(error["step"])
+    if error.get("message"):
+        yield "text", str(error["message"]).strip()
+
+
+def _layout(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    for part, text in _dict(value).items():
+        shown = "\n".join(f"device {device}: {_plain(bounds)}" for device, bounds in _dict(text).items())
+        yield part.replace("_", " "), shown or _plain(text)
+
+
+def _derivation(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    for part, content in _dict(value).items():
+        if part == "linear" and isinstance(content, list):
+            yield part, "\n".join(map(_equation, content))
+        elif content is not None:
+            yield part, _lines(content)
+
+
+def _equation(step: Any) -> str:
+    if isinstance(step, list) and len(step) == 3 and isinstance(step[2], list):
+        return f"{step[0]} = {step[1]}({', '.join(map(_plain, step[2]))})"
+    return _plain(step)
+
+
+_SHOWN: dict[str, Callable[[str, Any], Iterator[tuple[str, str]]]] = {
+    "results": _results,
+    "raised": _raised,
+    "layout": _layout,
+    "derivation": _derivation,
+}
+
+
+# --- words
+
+
+def _tree(data: Any) -> str:
+    """One result: an array, a Python value, or a list or dict of results."""
+    if isinstance(data, list):
+        return "\n".join(f"{index}: {_tree(child)}" for index, child in enumerate(data)) or "[]"
+    if not isinstance(data, dict):
+        return _plain(data)
+    if "dict" in data:
+        return "\n".join(f"{key}: {_tree(child)}" for key, child in _dict(data["dict"]).items()) or "{}"
+    if "python" in data:
+        return f"{_plain(data.get('value'))}  (Python {data['python']})"
+    kind_of = f"{data.get('dtype', '')}{_plain(data['shape']) if 'shape' in data else ''}"
+    if "digest" in data:
+        return f"{kind_of}  digest {data['digest']}\nfirst {_plain(data.get('first'))}"
+    value = _plain(data.get("value"), deep=True)
+    return f"{kind_of}\n{value}" if "\n" in value else f"{kind_of}  {value}"
+
+
+def _lines(value: Any) -> str:
+    """A mapping takes a line for each of its entries."""
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_plain(item)}" for key, item in value.items())
+    return _plain(value)
+
+
+def _plain(value: Any, *, deep: bool = False) -> str:
+    """Plain data, as it stands in a case file. A list of lists that is long takes a line for each."""
+    if isinstance(value, list):
+        parts = [_plain(child) for child in value]
+        between = ",\n " if deep and sum(map(len, parts)) > 60 and isinstance(value[0], list) else ", "
+        return f"[{between.join(parts)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_plain(item)}' for key, item in value.items())}}}"
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _said(text: object) -> str:
+    """A text fit to be shown: not too long, and nothing in it that is unseen or that turns the text around it."""
+    whole = str(text).replace("\r\n", "\n")
+    shown = whole if len(whole) <= LIMIT else f"{whole[:LIMIT]}… ({len(whole) - LIMIT:,} more characters)"
+    return _UNSEEN.sub(_visible, shown)
+
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+"""Controls, marks that change the direction of writing, and halves of characters, which no file can hold."""
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
+
+
+def _anchor(text: str) -> str:
+    """A name as the target of a link: itself where that is safe, a digest where it is not."""
+    if re.fullmatch(r"[\w.-]+(/[\w.-]+)*", text, re.ASCII):
+        return text
+    return f"x-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def _is_web(text: str) -> bool:
+    """Whether a reference may be a link. Anything else, such as javascript:, is shown as text."""
+    if _UNSEEN.search(text) or len(text) > LIMIT or re.search(r"\s", text):
+        return False
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _listed(words: list[str]) -> str:
+    return _said(" and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]])))
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,82 @@
+"""Which checks a user asks for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from conformance.framework import frameworks
+from conformance.library import Compiled
+from conformance.target import MODES, Selector, Target
+
+DEVICES = ("cpu", "cuda", "tpu")
+
+
+class SelectionError(ValueError):
+    """An option that can mean nothing; the text is for the user."""
+
+
+class Selection:
+    """Frameworks, modes, targets, a device, and the interpreters to run them with. Raises SelectionError."""
+
+    def __init__(
+        self, *, framework: Iterable[str] = (), mode: Iterable[str] = (), target: Iterable[str] = (), device: str = "cpu", host: Iterable[str] = ()
+    ) -> None:
+        self.frameworks = [_one_of(name, frameworks(), "framework") for name in framework]
+        self.modes = [_one_of(name, MODES, "mode") for name in mode]
+        self.device = _one_of(device, DEVICES, "device")
+        self.targets = [_selector(text) for text in target]
+        self.hosts = dict(map(_host, host))
+
+    def require_installed(self) -> None:
+        """Raise SelectionError for a framework that is asked for by name and is not there."""
+        for name in self.frameworks:
+            if name not in self.hosts and frameworks()[name].version() is None:
+                raise SelectionError(not_installed(name))
+
+    def admits(self, check: Compiled) -> bool:
+        """Whether the check is asked for. A slow mode has to be named, by the case or here."""
+        target = Target(check.framework, check.mode, check.device)
+        fitting = [selector for selector in self.targets if selector.covers(target)]
+        named = check.mode in self.modes or any(selector.mode for selector in fitting)
+        return (
+            (not self.frameworks or check.framework in self.frameworks)
+            and (not self.modes or check.mode in self.modes)
+            and (not self.targets or bool(fitting))
+            and (named or not check.on_request)
+        )
+
+
+def not_installed(framework: str) -> str:
+    """What to tell someone who lacks a framework."""
+    return f"{framework} is not installed: pip install 'framework-conformance[{framework}]'"
+
+
+def _one_of(name: str, known: Iterable[str], kind: str) -> str:
+    known = list(known)
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        raise SelectionError(f"unknown {kind} {name!r}; {hint}")
+    return name
+
+
+def _selector(text: str) -> Selector:
+    try:
+        selector = Selector.parse(text)
+    except ValueError as error:
+        raise SelectionError(f"--target {error}") from None
+    if selector.framework:
+        modes = frameworks()[_one_of(selector.framework, frameworks(), "framework")].modes
+        if selector.mode and selector.mode not in modes:
+            raise SelectionError(f"--target {text!r}: {selector.framework} has the modes {', '.join(modes)}")
+    if selector.versions:
+        raise SelectionError(f"--target {text!r}: the version is that of the environment; choose it with --host")
+    return selector
+
+
+def _host(text: str) -> tuple[str, str]:
+    name, equals, spec = text.partition("=")
+    if not equals or not spec:
+        raise SelectionError(f"--host {text!r}: write FRAMEWORK=SPEC, such as jax=/path/to/python")
+    return _one_of(name, frameworks(), "framework"), spec
