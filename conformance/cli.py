@@ -39,7 +39,10 @@ class UserError(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    given = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    cut = words.index("--") if "--" in words else len(words)
+    given = _parser().parse_args(words[:cut])
+    given.for_pytest = words[cut + 1 :]
     try:
         return int(given.door(given))
     except (UserError, SelectionError, ResultsError, NoScript) as error:
@@ -63,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"conformance {__version__}")
     doors = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    door = _door(doors, "run", run, "run cases and say what is not as expected")
+    door = _door(doors, "run", run, "run cases and say what is not as expected; options after -- go to pytest")
     door.add_argument("paths", nargs="*", metavar="PATH", help="case files or folders (default: the cases that come along)")
     _selection_options(door)
     door.add_argument("--host", action="append", default=[], metavar="F=SPEC", help="run framework F with another interpreter")
@@ -72,7 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("-n", metavar="N", help="spread over N pytest workers (hosts use all cores without it)")
     door.add_argument("--results", default="reports/results.jsonl", metavar="FILE", help="default: %(default)s")
     door.add_argument("--report", metavar="DIR", help="write the HTML report to DIR")
-    door.add_argument("rest", nargs=argparse.REMAINDER, metavar="-- OPTION...", help="anything more for pytest")
 
     door = _door(doors, "list", list_checks, "say what would run")
     door.add_argument("paths", nargs="*", metavar="PATH")
@@ -132,7 +134,7 @@ def run(given: argparse.Namespace) -> int:
     arguments += [f"--report={given.report}"] if given.report else []
     for flag in ("k", "m", "n"):
         arguments += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
-    return int(pytest.main([*arguments, *(option for option in given.rest if option != "--")]))
+    return int(pytest.main([*arguments, *given.for_pytest]))
 
 
 def list_checks(given: argparse.Namespace) -> int:
