@@ -132,7 +132,8 @@ class CaseFile(pytest.File):
         self.add_marker(_mark(unit.cases[0].area))
         for check in unit.checks:
             if selection.admits(check):
-                yield CheckItem.from_parent(self, name=check.name, check=check, unit=unit)
+                # The id is given, for pytest tells parameters from names only where it parses an id; --lf compares the parts.
+                yield CheckItem.from_parent(self, name=check.name, nodeid=f"{self.nodeid}::{check.name}", check=check, unit=unit)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         if isinstance(excinfo.value, (CaseError, OSError)):

@@ -288,7 +288,7 @@ class Host:
     def _wrote(self) -> str:
         """The last lines that the host wrote; nothing where its files are out of reach, on another machine."""
         try:
-            return "\n".join(Path(self.log).read_text(errors="replace").strip().splitlines()[-20:])
+            return "\n".join(Path(self.log).read_text(errors="replace").strip().splitlines()[-60:])
         except OSError:
             return ""
 
