@@ -12,6 +12,7 @@ import datetime
 import enum
 import functools
 import hashlib
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -87,7 +88,7 @@ class Part(NamedTuple):
     """One line of a tally."""
 
     css: str
-    count: int
+    number: int
     words: str
 
 
@@ -126,18 +127,19 @@ class Tally(NamedTuple):
 
     def bar(self) -> list[Part]:
         """Shares of a bar: every kind on its own."""
-        return [Part(name, count, "") for name, count in zip(Kind, self, strict=True) if count]
+        return [Part(name, number, "") for name, number in zip(Kind, self, strict=True) if number]
 
     def lines(self) -> list[Part]:
         """In words; what is zero is left out."""
         parts = [
             Part("conforms" if self.conforms else "named", self.expected, "as expected"),
+            Part("named", self.named if self.conforms else 0, "of them named"),
             Part("open", self.open, "not pinned down"),
             Part("failed" if self.failed else "crashed", self.failing, "not as expected"),
             Part("unsupported", self.unsupported, "unsupported"),
             Part("not-run", self.not_run, "not run"),
         ]
-        return [part for part in parts if part.count]
+        return [part for part in parts if part.number]
 
 
 class RunView(NamedTuple):
@@ -154,7 +156,6 @@ class RunView(NamedTuple):
     when: str
     datetime: str
     complete: bool
-    tally: Tally
 
 
 class Column(NamedTuple):
@@ -264,13 +265,16 @@ class AreaView(NamedTuple):
 class Failure(NamedTuple):
     """A check that did not see what was expected."""
 
-    css: str
-    evidence: str
+    where: str
+    cell: Cell
+
+
+class FailingCase(NamedTuple):
+    """A case with failures."""
+
+    anchor: str
     claim: str
-    row: str
-    target: str
-    outcome: str
-    expected: str
+    failures: list[Failure]
 
 
 class Page(NamedTuple):
@@ -284,7 +288,7 @@ class Page(NamedTuple):
     groups: list[Group]
     totals: list[Tally]
     areas: list[AreaView]
-    failures: list[Failure]
+    failures: list[FailingCase]
     more_failures: int
     legend: list[Fact]
 
@@ -331,7 +335,7 @@ def view(runs: list[Run]) -> Page:
     checks = [check for run in runs for check in run.checks]
     total = Tally.of(checks)
     areas = [_area(book, name, identities) for name, identities in book.areas.items()]
-    failures = [failure for area in areas for case in area.cases for failure in _failures(case)]
+    failures = _failures([case for area in areas for case in area.cases])
     frameworks = list(dict.fromkeys(column.framework for column in book.columns))
     return Page(
         title=f"Conformance of {_listed(frameworks)}" if frameworks else "Conformance report",
@@ -342,8 +346,8 @@ def view(runs: list[Run]) -> Page:
         groups=book.groups(book.columns),
         totals=[Tally.of(book.by_column[column]) for column in book.columns],
         areas=areas,
-        failures=failures[:MOST_FAILURES],
-        more_failures=max(0, len(failures) - MOST_FAILURES),
+        failures=failures,
+        more_failures=total.failing - sum(len(case.failures) for case in failures),
         legend=[Fact(part.css, LEGEND[Kind(part.css)]) for part in total.bar()],
     )
 
@@ -416,7 +420,7 @@ class _Book:
 
     def next_evidence(self) -> str:
         self._evidence += 1
-        return f"e{self._evidence}"
+        return f"e:{self._evidence}"
 
 
 def _column(run: int, target: str) -> Column:
@@ -459,8 +463,13 @@ def _run(number: int, run: Run) -> RunView:
         when=when,
         datetime=iso,
         complete=run.complete,
-        tally=Tally.of(run.checks),
     )
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 def _when(started: str) -> tuple[str, str]:
@@ -469,17 +478,16 @@ def _when(started: str) -> tuple[str, str]:
         date = datetime.datetime.fromisoformat(started)
     except ValueError:
         return _said(started), ""
-    month = "January February March April May June July August September October November December".split()[date.month - 1]
     zone = f" {date.tzname()}" if date.tzinfo else ""
-    return f"{date.day} {month} {date.year}, {date:%H:%M}{zone}", date.isoformat()
+    return f"{date.day} {_MONTHS[date.month - 1]} {date.year}, {date:%H:%M}{zone}", date.isoformat()
 
 
 def _warnings(runs: list[Run], total: Tally) -> list[str]:
     said = []
     for run in runs:
         if not run.complete:
-            name = _said(run.path.name)
-            said.append(f"The run of {name} did not end: {_count(len(run.checks), 'check')} came back, and the rest is not known.")
+            came = _count(len(run.checks), "check")
+            said.append(f"The run of {_said(run.path.name)} did not end: {came} came back, and the rest is not known.")
     if not total.total:
         said.append("Nothing ran: there is no check in these results.")
     elif not total.ran:
@@ -494,8 +502,8 @@ def _sentence(book: _Book, total: Tally, areas: list[AreaView]) -> str:
     differing = sum(case.differs for case in cases)
     targets = len({column.target for column in book.columns})
     said = [f"{total.expected:,} saw what was expected"]
-    said += [f"{total.open:,} had nothing to expect"] if total.open else []
     said += [f"{total.failing:,} did not" if total.failing else "none saw anything else"]
+    said += [f"{total.open:,} {'has' if total.open == 1 else 'have'} no expectation"] if total.open else []
     said += [f"{total.unsupported:,} {'is' if total.unsupported == 1 else 'are'} unsupported"] if total.unsupported else []
     said += [f"{total.not_run:,} {'was' if total.not_run == 1 else 'were'} not run"] if total.not_run else []
     head = f"Of {_count(total.total, 'check')} of {_count(len(cases), 'case')} on {_count(targets, 'target')}, "
@@ -519,8 +527,9 @@ def _case(book: _Book, identity: str) -> CaseView:
     checks = book.by_case[identity]
     line = book.cases.get(identity) or CaseLine(identity, "", identity, "", [], "", "")
     columns = sorted({column for column, _ in checks}, key=_column_order)
-    evidence, found = _evidence(book, checks)
-    rows = _rows(columns, checks, found)
+    css = _styles([check for _, check in checks])
+    evidence, found = _evidence(book, checks, css)
+    rows = _rows(columns, checks, found, css)
     names = {tuple(check.parameters) for _, check in checks}
     plain = len(rows) == 1 and not checks[0][1].row if checks else True
     return CaseView(
@@ -542,28 +551,41 @@ def _case(book: _Book, identity: str) -> CaseView:
     )
 
 
-def _rows(columns: list[Column], checks: list[tuple[Column, CheckLine]], evidence: dict[int, str]) -> list[Row]:
+def _styles(checks: list[CheckLine]) -> dict[tuple[Kind, str], str]:
+    """(kind, outcome) -> classes. Each named outcome of a case has a tint, the first one to be met the first tint."""
+    styles: dict[tuple[Kind, str], str] = {}
+    tints: dict[str, int] = {}
+    for check in sorted(checks, key=lambda check: (_natural(check.row), _column_order(_column(0, check.target)))):
+        what = kind(check)
+        tinted = what in (Kind.NAMED, Kind.OPEN) and check.outcome != CONFORMS
+        tint = f" t{tints.setdefault(check.outcome, len(tints)) % TINTS}" if tinted else ""
+        styles[what, check.outcome] = f"{what}{tint}"
+    return styles
+
+
+def _rows(
+    columns: list[Column],
+    checks: list[tuple[Column, CheckLine]],
+    evidence: dict[int, str],
+    css: dict[tuple[Kind, str], str],
+) -> list[Row]:
     """A table; two checks in one place cannot be, and if they are, the worse one is seen."""
     table: dict[str, dict[Column, CheckLine]] = {}
     for column, check in checks:
         place = table.setdefault(check.row, {})
         if column not in place or kind(place[column]) not in FAILING:
             place[column] = check
-    tints: dict[str, int] = {}
+
+    def cell(check: CheckLine) -> Cell:
+        what = kind(check)
+        expected = check.expected if what in FAILING else None
+        return Cell(css[what, check.outcome], _said(check.outcome), _said(expected or ""), evidence[id(check)])
+
     rows = []
     for name in sorted(table, key=_natural):
-        cells = [_cell(table[name][c], tints, evidence) if c in table[name] else None for c in columns]
+        cells = [cell(table[name][column]) if column in table[name] else None for column in columns]
         rows.append(Row(_row_label(next(iter(table[name].values()))), cells))
     return rows
-
-
-def _cell(check: CheckLine, tints: dict[str, int], evidence: dict[int, str]) -> Cell:
-    what = kind(check)
-    css = str(what)
-    if what in (Kind.NAMED, Kind.OPEN) and check.outcome != CONFORMS:
-        css += f" t{tints.setdefault(check.outcome, len(tints)) % TINTS}"
-    expected = check.expected if what in FAILING else None
-    return Cell(css, _said(check.outcome), _said(expected or ""), evidence[id(check)])
 
 
 def _row_label(check: CheckLine) -> str:
@@ -572,7 +594,8 @@ def _row_label(check: CheckLine) -> str:
 
 def _natural(row: str) -> tuple[Any, ...]:
     """2 before 10, and the row without a name before all others."""
-    return tuple((int(part), "") if part.isascii() and part.isdigit() else (0, part) for part in re.split(r"(\d+)", row[:200])), row
+    parts = re.split(r"([0-9]+)", row[:200])
+    return tuple((int(part), "") if part.isascii() and part.isdigit() else (0, part) for part in parts), row
 
 
 def _differs(checks: list[CheckLine]) -> bool:
@@ -598,20 +621,32 @@ def _sources(book: _Book, checks: list[tuple[Column, CheckLine]]) -> Iterator[So
         yield Source(_said(framework), _said(where) if several[framework] > 1 else "", _said(text), len(text) <= LIMIT)
 
 
-def _failures(case: CaseView) -> Iterator[Failure]:
-    columns = [(group, mode) for group in case.groups for mode in group.columns]
+def _failures(cases: list[CaseView]) -> list[FailingCase]:
+    """The first failures, by case."""
+    found: list[FailingCase] = []
+    left = MOST_FAILURES
+    for case in cases:
+        failures = list(itertools.islice(_failing_cells(case), left))
+        if failures:
+            left -= len(failures)
+            found.append(FailingCase(case.anchor, case.claim, failures))
+    return found
+
+
+def _failing_cells(case: CaseView) -> Iterator[Failure]:
+    targets = [" ".join(filter(None, [g.framework, g.version, mode])) for g in case.groups for mode in g.columns]
     for row in case.rows:
-        for (group, mode), cell in zip(columns, row.cells, strict=True):
+        for target, cell in zip(targets, row.cells, strict=True):
             if cell and cell.css in FAILING:
-                target = " ".join(filter(None, [group.framework, group.version, mode]))
-                label = row.label if case.stub else ""
-                yield Failure(cell.css, cell.evidence, case.claim, label, target, cell.outcome, cell.expected)
+                yield Failure(f"{target}, {row.label}" if case.stub else target, cell)
 
 
 # --- evidence
 
 
-def _evidence(book: _Book, checks: list[tuple[Column, CheckLine]]) -> tuple[list[Evidence], dict[int, str]]:
+def _evidence(
+    book: _Book, checks: list[tuple[Column, CheckLine]], css: dict[tuple[Kind, str], str]
+) -> tuple[list[Evidence], dict[int, str]]:
     """Evidence, shared by the checks that have the same; and the id of each check's own. What fails comes first."""
     shared: dict[str, list[tuple[Column, CheckLine]]] = {}
     for column, check in sorted(checks, key=lambda pair: (_natural(pair[1].row), _column_order(pair[0]))):
@@ -621,16 +656,16 @@ def _evidence(book: _Book, checks: list[tuple[Column, CheckLine]]) -> tuple[list
     made, found = [], {}
     for pairs in groups:
         identity = book.next_evidence()
-        made.append(_one_evidence(book, identity, pairs))
+        made.append(_one_evidence(book, identity, pairs, css[kind(pairs[0][1]), pairs[0][1].outcome]))
         found.update({id(check): identity for _, check in pairs})
     return made, found
 
 
-def _one_evidence(book: _Book, identity: str, pairs: list[tuple[Column, CheckLine]]) -> Evidence:
+def _one_evidence(book: _Book, identity: str, pairs: list[tuple[Column, CheckLine]], css: str) -> Evidence:
     check = pairs[0][1]
     return Evidence(
         identity=identity,
-        css=str(kind(check)),
+        css=css,
         outcome=_said(check.outcome),
         verdict=_said(_verdict(check)),
         where=_where(book, pairs),
@@ -652,7 +687,7 @@ def _verdict(check: CheckLine) -> str:
         return "the framework has no such thing; checked"
     if what is Kind.NOT_RUN:
         return "nothing was seen"
-    return f"not as expected, which is {check.expected}" if check.expected else "not as expected"
+    return f"instead of the expected {check.expected}" if check.expected else "not as expected"
 
 
 def _where(book: _Book, pairs: list[tuple[Column, CheckLine]]) -> list[Fact]:
@@ -772,7 +807,7 @@ def _tree(data: Any) -> str:
 def _lines(value: Any) -> str:
     """A mapping takes a line for each of its entries."""
     if isinstance(value, dict):
-        return "\n".join(f"{key}: {_plain(item)}" for key, item in value.items())
+        return "\n".join(f"{key}: {_plain(item)}" for key, item in value.items()) or "none"
     return _plain(value)
 
 
@@ -799,8 +834,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029
 
 
 def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(0x2400 + code) if code < 0x20 else f"⟨U+{code:04X}⟩"
+    return f"⟨U+{ord(match[0]):04X}⟩"
 
 
 def _anchor(text: str) -> str:
