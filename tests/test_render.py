@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
-from conformance.render import LIMIT, Kind, Tally, kind, render, view, write_report
+from conformance.kinds import Kind, Tally, kind
+from conformance.page import view
+from conformance.render import render, write_report
 from conformance.results import CaseLine, CheckLine, Header, ResultsError, Run
+from conformance.wording import LIMIT
 
 CASE = "masks/length/mask-to-lengths"
 TEMPLATES = Path(__file__).parent.parent / "conformance" / "templates"
