@@ -5,8 +5,12 @@ The modules follow the flow of a case; each imports only from those above it::
     target      where a case runs, and selectors that pick such places
     case        the types that a case file is made of
     document    YAML text with positions
+    literal     literals of case files as arrays
     vocabulary  the functions that a program may use
+    program     programs, and what is wrong with them
     framework   what is known of a framework before it is imported
+    parameters  what takes the place of $name
+    rules       what a schema cannot say of a case
     load        case files -> Case
     expand      Case -> Check
     lower       program -> native source

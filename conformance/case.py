@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import msgspec
@@ -11,6 +12,10 @@ Id = Annotated[str, Meta(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="lower
 Names = str | list[str]
 Number = bool | int | float
 Literal = Number | str | list[Any] | dict[str, Any] | None
+Device = Annotated[str, Meta(pattern="^[0-9]+$", description="the number of a device")]
+Bounds = Annotated[str, Meta(pattern=r"^([0-9]+:[0-9]+|\$.*)$", description="start:stop")]
+Size = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[float, Meta(ge=0)]
 
 
 class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -20,8 +25,8 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     values: Annotated[list[Any] | str | UnsetType, Meta(description="the result of each call of a scenario")] = UNSET
     every: Annotated[Number | str | UnsetType, Meta(description="what every element of the result equals")] = UNSET
     rows: Annotated[list[Any] | str | UnsetType, Meta(description="what every row (last axis) of the result equals")] = UNSET
-    shape: Annotated[list[Any] | str | UnsetType, Meta(description="the result's shape; a list of them for several results")] = UNSET
-    dtype: Annotated[Names | UnsetType, Meta(description="the result's dtype; a list of them for several results")] = UNSET
+    shape: Annotated[list[Any] | str | UnsetType, Meta(description="the result's shape; of several, a list of them")] = UNSET
+    dtype: Annotated[Names | UnsetType, Meta(description="the result's dtype; of several, a list of them")] = UNSET
     traces: Annotated[list[int] | str | UnsetType, Meta(description="traces at each call")] = UNSET
     graphs: Annotated[list[int] | str | UnsetType, Meta(description="graphs handed to the backend compiler at each call")] = UNSET
     compiles: Annotated[list[int] | str | UnsetType, Meta(description="executables built at each call")] = UNSET
@@ -30,7 +35,7 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     step: Annotated[int | UnsetType, Meta(description="the step (from 0) at which the error is raised")] = UNSET
     local_shape: Annotated[list[int] | UnsetType, Meta(description="the shape of the slice on each device")] = UNSET
     slices: Annotated[
-        dict[str, list[str]] | UnsetType, Meta(description="device number -> start:stop of the global array, per dimension")
+        dict[Device, list[Bounds]] | UnsetType, Meta(description="device number -> start:stop of the global array, per dimension")
     ] = UNSET
     linear: Annotated[dict[str, str] | UnsetType, Meta(description="the linear program that jvp yields")] = UNSET
     cotangents: Annotated[dict[str, float] | UnsetType, Meta(description="each cotangent as transposition runs backward")] = UNSET
@@ -45,8 +50,8 @@ class Tolerance(Struct, frozen=True, forbid_unknown_fields=True):
     """A case's own tolerance, with the reason that it needs one."""
 
     because: str
-    rtol: float = 0.0
-    atol: float = 0.0
+    rtol: NotNegative = 0.0
+    atol: NotNegative = 0.0
 
 
 class Deviation(Spec, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -76,14 +81,21 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     dtype: str | UnsetType = UNSET
     fill: Annotated[str | UnsetType, Meta(description="normal, uniform, arange, zeros, ones or integers")] = UNSET
     value: Annotated[Literal | UnsetType, Meta(description="a literal, broadcast to the shape; or `arange`")] = UNSET
-    split: Annotated[list[str | list[str] | None] | UnsetType, Meta(description="the mesh axis that splits each dimension")] = UNSET
+    split: Annotated[list[str | list[str] | None] | UnsetType, Meta(description="mesh axis that splits each dimension")] = UNSET
     python: Annotated[Literal | UnsetType, Meta(description="a Python value, not an array")] = UNSET
-    items: Annotated[Any, Meta(description="a Python list of inputs")] = msgspec.field(default=UNSET, name="list")
-    parts: Annotated[Any, Meta(description="a Python tuple of inputs")] = msgspec.field(default=UNSET, name="tuple")
-    entries: Annotated[Any, Meta(description="a Python dict of inputs")] = msgspec.field(default=UNSET, name="dict")
+    items: Annotated[list[AnyInput] | str | UnsetType, Meta(description="a Python list of inputs")] = msgspec.field(
+        default=UNSET, name="list"
+    )
+    parts: Annotated[list[AnyInput] | str | UnsetType, Meta(description="a Python tuple of inputs")] = msgspec.field(
+        default=UNSET, name="tuple"
+    )
+    entries: Annotated[Inputs | str | UnsetType, Meta(description="a Python dict of inputs")] = msgspec.field(
+        default=UNSET, name="dict"
+    )
 
 
-Inputs = dict[str, Input | Number | str | list[Any]]
+AnyInput = Input | Number | str | list[Any]
+Inputs = dict[str, AnyInput]
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -122,7 +134,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     state: Annotated[Inputs, Meta(description="globals of the functions that `define` defines")] = msgspec.field(
         default_factory=dict
     )
-    mesh: Annotated[dict[str, int], Meta(description="named axes of devices and their sizes")] = msgspec.field(
+    mesh: Annotated[dict[str, Size], Meta(description="named axes of devices and their sizes")] = msgspec.field(
         default_factory=dict
     )
     program: Annotated[str, Meta(description="an expression, or statements that return")] = ""
@@ -135,7 +147,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     modes: Annotated[list[str], Meta(description="only these modes")] = msgspec.field(default_factory=list)
     frameworks: Annotated[list[str], Meta(description="only these frameworks")] = msgspec.field(default_factory=list)
     x64: Annotated[bool, Meta(description="JAX with 64-bit types enabled")] = False
-    outcomes: dict[Id, Spec] = msgspec.field(default_factory=dict)
+    outcomes: Annotated[dict[Id, Spec], Meta(min_length=1)] = msgspec.field(default_factory=dict)
     expect: Annotated[
         dict[str, Any], Meta(description="what must be seen; with `outcomes`, selector -> the outcome's name")
     ] = msgspec.field(default_factory=dict)
@@ -170,3 +182,7 @@ def json_schema() -> dict[str, Any]:
         **reference,
         "$defs": definitions,
     }
+
+
+if __name__ == "__main__":
+    print(json.dumps(json_schema(), indent=2))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
-from conformance.case import Case, Input, Spec
-from conformance.document import CaseError, Mistake
+from conformance.case import Case, Deviation, Input, Spec, Tolerance
+from conformance.document import CaseError, Mistake, Position
 from conformance.document import Path as Place
 from conformance.framework import BUILTIN, Framework, frameworks
-from conformance.load import CODE, REFERENCE, File, references, row_keys
+from conformance.literal import array, floats
+from conformance.load import File, load_row
+from conformance.parameters import fill, row_keys, same
+from conformance.program import names_used, parse
 from conformance.target import Selector, Target, most_specific
+from conformance.vocabulary import DTYPES
 
 ON_REQUEST = ("inductor", "aot")
 """Modes too slow to run unless a case, or the user, asks for them."""
@@ -66,15 +71,14 @@ def expand(file: File, device: str = "cpu") -> list[Check]:
     for index, case in enumerate(file.content.cases):
         place: Place = ("cases", index)
         try:
-            rows = list(_rows(file, place, case))
+            rows = _rows(file, index, case)
         except CaseError as error:
             mistakes += error.mistakes
             continue
         found = [check for row in rows for check in _checks(file, row, device)]
         checks += found
-        mistakes += _unreachable(file, place, case, rows, found)
-        mistakes += _undecided(file, place, found)
-        mistakes += _indistinct(file, place, case, found)
+        for complaint in (_ambiguous, _unreachable, _undecided, _overridden, _indistinct):
+            mistakes += complaint(file, place, case, rows, found)
     if mistakes:
         raise CaseError(mistakes)
     return checks
@@ -96,57 +100,63 @@ def expected_outcome(expected: list[tuple[str, str]], version: Any) -> str | Non
 # --- rows
 
 
-def _rows(file: File, place: Place, case: Case) -> Iterator[Row]:
-    raw = file.document.data["cases"][place[1]]
-    axes = []
-    for name, values in case.parametrize.items():
-        keys = row_keys(values)
-        contents = list(values.values()) if isinstance(values, dict) else values
-        axes.append([(name, key, _label(name, key, value), value) for key, value in zip(keys, contents, strict=True)])
-    for combination in itertools.product(*axes):
-        values = {name: value for name, _, _, value in combination}
-        filled = _fill(file, place, raw, values) if values else raw
+def _rows(file: File, index: int, case: Case) -> list[Row]:
+    if not case.parametrize:
+        return [Row("", {}, {}, case)]
+    rows = []
+    mistakes: dict[tuple[Position, str], Mistake] = {}
+    for entries in itertools.product(*(_entries(name, values) for name, values in case.parametrize.items())):
+        label = "-".join(entry.label for entry in entries)
         try:
-            row = msgspec.convert({**filled, "parametrize": {}}, Case)
-        except msgspec.ValidationError as error:
-            label = "-".join(label for _, _, label, _ in combination)
-            message = f"with the parameters {label}: {error}"
-            raise CaseError([Mistake(file.document.file, file.document.at(place), message)]) from None
-        yield Row(
-            "-".join(label for _, _, label, _ in combination),
-            {name: label for name, _, label, _ in combination},
-            {name: key for name, key, _, _ in combination},
-            row,
-        )
+            filled = _filled(file, index, {entry.name: entry.value for entry in entries})
+            labels, keys = {entry.name: entry.label for entry in entries}, {entry.name: entry.key for entry in entries}
+            rows.append(Row(label, labels, keys, load_row(file, index, filled)))
+        except CaseError as error:
+            for mistake in error.mistakes:
+                said = mistake._replace(message=f"with the parameters {label}: {mistake.message}")
+                mistakes.setdefault((mistake.position, mistake.message), said)
+    if mistakes:
+        raise CaseError(list(mistakes.values()))
+    return rows
 
 
-def _label(name: str, key: Any, value: Any) -> str:
-    if isinstance(value, (list, dict)):
-        return key if isinstance(key, str) else f"{name}{key}"
-    text = {True: "true", False: "false", None: "none"}.get(key) if key is None or isinstance(key, bool) else str(key)
-    return text if text and re.fullmatch(r"[\w.+-]{1,40}", text) else f"{name}-{text}" if text else name
+class _Entry(NamedTuple):
+    """One value of one parameter."""
+
+    name: str
+    key: Any
+    label: str
+    value: Any
 
 
-def _fill(file: File, place: Place, raw: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The case's plain data with every ``$parameter`` replaced: by its value, or in code by its text."""
-    filled = copy.deepcopy(raw)
-    for where, name, attributes in references(raw):
-        value: Any = values[name]
+def _entries(name: str, values: list[Any] | dict[str, Any]) -> list[_Entry]:
+    contents = list(values.values()) if isinstance(values, dict) else values
+    pairs = zip(row_keys(values), contents, strict=True)
+    return [_Entry(name, key, _label(name, index, key, value), value) for index, (key, value) in enumerate(pairs)]
+
+
+def _label(name: str, index: int, key: Any, value: Any) -> str:
+    """What a row is called: its name, or its value where that is short and plain, or else its number."""
+    if isinstance(value, (list, dict)) and not isinstance(key, str):
+        return f"{name}{index}"
+    text = {None: "none", True: "true", False: "false"}[key] if key is None or isinstance(key, bool) else str(key)
+    plain = re.sub(r"[^\w.+-]+", "_", text)
+    return plain if plain.strip("_") and len(plain) <= 40 else f"{name}{index}"
+
+
+def _filled(file: File, index: int, values: dict[str, Any]) -> dict[str, Any]:
+    """The case's plain data with every ``$parameter`` filled in."""
+
+    def value_of(where: Place, name: str, attributes: str) -> Any:
+        value = values[name]
         for attribute in attributes.split(".")[1:]:
             if not isinstance(value, dict) or attribute not in value:
-                message = f"${name}{attributes}: the row {value!r} of {name!r} has no {attribute!r}"
-                raise CaseError([Mistake(file.document.file, file.document.at((*place, *where)), message)])
+                message = f"${name}{attributes}: the row has no {attribute!r}"
+                raise CaseError([file.document.mistake(("cases", index, *where), message)])
             value = value[attribute]
-        parent: Any = filled
-        for step in where[:-1]:
-            parent = parent[step]
-        if any(step in CODE for step in where):
-            token = re.compile(re.escape(f"${name}{attributes}") + r"(?![\w.]*\w)")
-            text = value if isinstance(value, str) else repr(value)
-            parent[where[-1]] = token.sub(lambda _, text=text: text, parent[where[-1]])
-        else:
-            parent[where[-1]] = copy.deepcopy(value)
-    return filled
+        return value
+
+    return {**fill(file.document.data["cases"][index], value_of), "parametrize": {}}
 
 
 # --- targets
@@ -158,7 +168,7 @@ def _checks(file: File, row: Row, device: str) -> Iterator[Check]:
         for mode in _modes(case, framework):
             target = Target(framework.name, mode, device)
             yield _check(file, row, target, "", {}, None)
-            for variant in case.variants:
+            for variant in case.variants if framework.modes[mode] else ():
                 if Selector.parse(variant.target).covers(target):
                     yield _check(file, row, target, variant.id, variant.with_, variant.expect)
 
@@ -185,8 +195,7 @@ def _check(file: File, row: Row, target: Target, variant: str, options: dict[str
         outcomes = {CONFORMS: msgspec.convert(case.expect, Spec)}
         expected = [("any", CONFORMS)]
         for deviation in case.deviations:
-            here = all(row.keys[name] in values for name, values in deviation.where.items())
-            if here and Selector.parse(deviation.target).covers(target):
+            if _is_here(deviation, row) and Selector.parse(deviation.target).covers(target):
                 outcomes[deviation.outcome] = Spec(**dict(deviation.items()))
                 expected.append((deviation.target, deviation.outcome))
     if expect is not None:
@@ -218,68 +227,117 @@ def _check(file: File, row: Row, target: Target, variant: str, options: dict[str
     )
 
 
+def _is_here(deviation: Deviation, row: Row) -> bool:
+    return all(any(same(row.keys[name], value) for value in values) for name, values in deviation.where.items())
+
+
 def _dtypes(case: Case) -> set[str]:
-    return {value.dtype for value in [*case.inputs.values(), *case.state.values()] if isinstance(value, Input) and value.dtype}  # type: ignore[misc]
+    """The dtypes that a case speaks of, in its inputs or in a program."""
+    texts = [case.program, case.define, *(text for step in case.steps for text in (step.call, step.do))]
+    found = {name for text in texts for name in names_used(parse(text))} & set(DTYPES)
+    pending: list[Any] = [case.inputs, case.state, case.at, *(step.rebind for step in case.steps)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Input):
+            found |= {value.dtype} if value.dtype else set()
+            pending += [value.items, value.parts, value.entries]
+        elif isinstance(value, (list, dict)):
+            pending += value.values() if isinstance(value, dict) else value
+    return found
 
 
 # --- mistakes that only expansion shows
 
 
-def _mistake(file: File, place: Place, message: str, *, key: bool = False) -> Mistake:
-    case = file.document.data["cases"][place[1]]["id"]
-    return Mistake(file.document.file, file.document.at(place, key=key), f"{message} in case {case!r}")
+def _ambiguous(file: File, place: Place, case: Case, rows: list[Row], checks: list[Check]) -> Iterator[Mistake]:
+    """Checks with one name: of rows that are called the same, or of variants that are."""
+    kind, part = ("rows", "parametrize") if len({row.label for row in rows}) < len(rows) else ("variants", "variants")
+    name, count = Counter(check.name for check in checks).most_common(1)[0] if checks else ("", 0)
+    if count > 1:
+        yield file.document.mistake((*place, part), f"{count} checks have the name {name!r}: call the {kind} by different names")
 
 
 def _unreachable(file: File, place: Place, case: Case, rows: list[Row], checks: list[Check]) -> Iterator[Mistake]:
     """Expectations, deviations and variants that no check can ever meet."""
     if not checks:
-        yield _mistake(file, place, "no target fits: nothing would run")
+        yield file.document.mistake(place, "no target fits: nothing would run")
         return
-    targets = {check.target for check in checks}
     for text in case.expect if case.outcomes else ():
-        if not any(Selector.parse(text).covers(target) for target in targets):
-            yield _mistake(file, (*place, "expect", text), f"{text!r} fits no target of the case", key=True)
+        if not any(_elsewhere(text).covers(check.target) for check in checks):
+            yield file.document.mistake((*place, "expect", text), f"{text!r} fits no target of the case", key=True)
     for name in ("deviations", "unsupported", "variants"):
         for index, entry in enumerate(getattr(case, name)):
-            if not any(Selector.parse(entry.target).covers(target) for target in targets):
-                yield _mistake(file, (*place, name, index, "target"), f"{entry.target!r} fits no target of the case")
+            fitting = [check for check in checks if _elsewhere(entry.target).covers(check.target)]
+            if not fitting:
+                yield file.document.mistake((*place, name, index, "target"), f"{entry.target!r} fits no target of the case")
+            elif name == "deviations" and not any(_is_here(entry, row) for row in rows):
+                yield file.document.mistake((*place, name, index, "where"), "no row of the parameters fits")
+            elif name == "deviations" and all(check.absent for check in fitting):
+                yield file.document.mistake((*place, name, index), f"{entry.target!r} is unsupported, so it cannot deviate")
 
 
-def _undecided(file: File, place: Place, checks: list[Check]) -> Iterator[Mistake]:
+def _elsewhere(text: str) -> Selector:
+    """The selector on whichever device: other devices are met in other runs."""
+    return Selector.parse(text)._replace(device=None)
+
+
+def _undecided(file: File, place: Place, case: Case, rows: list[Row], checks: list[Check]) -> Iterator[Mistake]:
     """Targets of the built-in frameworks that nothing, or more than one thing, is expected of."""
-    said: set[str] = set()
+    without = dict.fromkeys(str(check.target) for check in checks if _is_undecided(case, check))
+    if without:
+        yield file.document.mistake((*place, "expect"), f"nothing is expected of {', '.join(without)}")
+    said: set[tuple[str, str]] = set()
     for check in checks:
-        selectors = [(Selector.parse(text), text, outcome) for text, outcome in check.expected]
-        if not selectors and check.target.framework in BUILTIN:
-            message = f"nothing is expected of {check.target}"
-            if message not in said:
-                yield _mistake(file, (*place, "expect"), message)
-            said.add(message)
-        for (a, text_a, outcome_a), (b, text_b, outcome_b) in itertools.combinations(selectors, 2):
+        for (text, outcome), (other, another) in itertools.combinations(check.expected, 2):
+            a, b = Selector.parse(text), Selector.parse(other)
             tied = not a.parts() < b.parts() and not b.parts() < a.parts() and a.overlaps(b)
-            message = f"{text_a!r} and {text_b!r} both fit {check.target}, and neither is more specific"
-            if tied and outcome_a != outcome_b and message not in said:
-                where = (*place, "expect", text_b) if check.case.outcomes else (*place, "deviations")
-                yield _mistake(file, where, message, key=True)
-                said.add(message)
+            if tied and outcome != another and (text, other) not in said:
+                said.add((text, other))
+                where = (*place, "expect", other) if case.outcomes else _deviation(place, case, another)
+                message = f"{text!r} and {other!r} both fit {check.target}, and neither is more specific"
+                yield file.document.mistake(where, message, key=True)
 
 
-def _indistinct(file: File, place: Place, case: Case, checks: list[Check]) -> Iterator[Mistake]:
+def _is_undecided(case: Case, check: Check) -> bool:
+    if check.expected or check.target.framework not in BUILTIN:
+        return False
+    return check.target.device == "cpu" or not any(_elsewhere(text).covers(check.target) for text in case.expect)
+
+
+def _overridden(file: File, place: Place, case: Case, rows: list[Row], checks: list[Check]) -> Iterator[Mistake]:
+    """Two deviations of one check that have one name and say different things."""
+    for (_, a), (index, b) in itertools.combinations(enumerate(case.deviations), 2):
+        if a.outcome != b.outcome or a.items() == b.items():
+            continue
+        here = any(_is_here(a, row) and _is_here(b, row) for row in rows)
+        pairs = [(_elsewhere(a.target), _elsewhere(b.target), check.target) for check in checks]
+        if here and any(first.covers(target) and second.covers(target) for first, second, target in pairs):
+            message = f"two deviations are called {b.outcome!r} and say different things"
+            yield file.document.mistake((*place, "deviations", index, "outcome"), message)
+
+
+def _deviation(place: Place, case: Case, outcome: str) -> Place:
+    """Where the last deviation of this name stands."""
+    return (*place, "deviations", max(i for i, deviation in enumerate(case.deviations) if deviation.outcome == outcome))
+
+
+def _indistinct(file: File, place: Place, case: Case, rows: list[Row], checks: list[Check]) -> Iterator[Mistake]:
     """Outcomes of a check that one and the same observation could fit."""
     said: set[frozenset[str]] = set()
     for check in checks:
         for (a, spec_a), (b, spec_b) in itertools.combinations(check.outcomes.items(), 2):
             pair = frozenset([a, b])
-            if pair not in said and not distinct(spec_a, spec_b):
+            if pair not in said and not distinct(spec_a, spec_b, case.tolerance):
                 said.add(pair)
-                where = (*place, "outcomes", b) if case.outcomes else (*place, "deviations")
-                yield _mistake(file, where, f"one observation could be both {a!r} and {b!r}: say what sets them apart", key=True)
+                where = (*place, "outcomes", b) if case.outcomes else _deviation(place, case, b)
+                message = f"one observation could be both {a!r} and {b!r}: say what sets them apart"
+                yield file.document.mistake(where, message, key=True)
 
 
-_RESULT_PARTS = ("value", "values", "every", "rows", "shape", "dtype")
+FINEST = Tolerance(because="that of float64; where a case has its own, that one counts", rtol=1e-7, atol=1e-7)
 
 
-def distinct(a: Spec, b: Spec) -> bool:
+def distinct(a: Spec, b: Spec, tolerance: Any = UNSET) -> bool:
     """Whether no observation can fit both, as far as it shows before a run.
 
     Outcomes that a reference value or an error's text would have to tell apart are taken to be distinct;
@@ -288,21 +346,38 @@ def distinct(a: Spec, b: Spec) -> bool:
     left, right = dict(a.items()), dict(b.items())
     if ("raises" in left) != ("raises" in right):
         return True
-    if "raises" in left:
-        return any(left.get(part) != right.get(part) for part in ("raises", "matching", "step"))
-    if any(left[part] != right[part] for part in left.keys() & right.keys() - {"every", "rows"}):
-        return True
-    return any(_contradict(left[p], right[q], p, q) for p in left for q in right if {p, q} <= set(_RESULT_PARTS))
+    close = tolerance if isinstance(tolerance, Tolerance) else FINEST
+    return any(_contradict(p, left[p], q, right[q], close) for p in left for q in right)
 
 
-def _contradict(x: Any, y: Any, part: str, other: str) -> bool:
-    """Whether two demands on the same result exclude each other."""
-    if {part, other} <= {"shape", "dtype"} or "reference" in (x if isinstance(x, str) else "", y if isinstance(y, str) else ""):
-        return "reference" in (str(x), str(y)) and {part, other} <= {"value", "every", "rows"}
-    if {part, other} & {"shape", "dtype", "values"}:
+def _contradict(part: str, x: Any, other: str, y: Any, close: Tolerance) -> bool:
+    """Whether two demands exclude each other."""
+    if {part, other} <= {"value", "every", "rows"}:
+        return not _alike(x, y, close, spread=part != other)
+    if part != other:
         return False
+    if part == "values":
+        return len(x) != len(y) or not all(_alike(a, b, close) for a, b in zip(x, y, strict=True))
+    if part == "raises":
+        return not set([x] if isinstance(x, str) else x) & set([y] if isinstance(y, str) else y)
+    if part == "dtype" and isinstance(x, str) != isinstance(y, str):
+        return any(dtype != x for dtype in y) if isinstance(x, str) else any(dtype != y for dtype in x)
+    if part in ("slices", "cotangents"):
+        return any(x[key] != y[key] for key in x.keys() & y.keys())
+    return bool(x != y)
+
+
+def _alike(x: Any, y: Any, close: Tolerance, *, spread: bool = False) -> bool:
+    """Whether one result could be both literals, which may be spread to a shape that fits both."""
+    if isinstance(x, dict) and isinstance(y, dict):
+        return x.keys() == y.keys() and all(_alike(x[key], y[key], close) for key in x)
     try:
-        left, right = np.asarray(x, float), np.asarray(y, float)
-        return not np.all(np.isclose(*np.broadcast_arrays(left, right), equal_nan=True))
+        left, right = array(x), array(y)
+        if left.shape != right.shape and not spread:
+            return False
+        whole = left.dtype.kind in "iu" and right.dtype.kind in "iu"
+        equal = left == right if whole else np.isclose(left, right, rtol=close.rtol, atol=close.atol, equal_nan=True)
+        apart = (left == 0) & (right == 0) & (np.signbit(left.real) != np.signbit(right.real)) & floats(x) & floats(y)
     except (ValueError, TypeError):
-        return bool(x != y)
+        return bool(x == y)
+    return (left.dtype == bool) == (right.dtype == bool) and bool(np.all(equal & ~apart))

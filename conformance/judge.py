@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from conformance import literal
 from conformance.case import Spec, Tolerance
 
 TOLERANCES = {
@@ -59,7 +60,7 @@ class Verdict(NamedTuple):
 
 def decode(reply: dict[str, Any]) -> Observation:
     """The observation in a host's reply."""
-    counts = {name: reply[name] for name in ("traces", "graphs", "compiles") if name in reply}
+    counts: dict[str, list[int]] = {name: reply[name] for name in ("traces", "graphs", "compiles") if name in reply}
     return Observation(
         [_tree(result) for result in reply.get("results", [])],
         reply.get("raised"),
@@ -76,7 +77,7 @@ def judge(seen: Observation, outcomes: dict[str, Spec], reference: Observation |
     if len(fitting) == 1:
         return Verdict(fitting[0], {name: why for name, why in against.items() if why})
     if fitting:
-        return Verdict(UNEXPECTED, {name: "what was seen fits more than one outcome of the case" for name in fitting})
+        return Verdict(UNEXPECTED, dict.fromkeys(fitting, "what was seen fits more than one outcome of the case"))
     return Verdict(UNEXPECTED, against)
 
 
@@ -88,7 +89,7 @@ def mismatch(seen: Observation, spec: Spec, reference: Observation | None, toler
     if reference is not None and reference.raised and "reference" in parts.values():
         return f"the reference itself raised {reference.raised['classes'][0]}: {first_line(reference.raised['message'])}"
     for name, demand in parts.items():
-        why = _PARTS[name](seen, demand, parts, reference, tolerance)
+        why: str = _PARTS[name](seen, demand, parts, reference, tolerance)
         if why:
             return why
     return ""
@@ -104,7 +105,8 @@ def first_line(message: str) -> str:
 
 def _value(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
     if seen.derivation is not None:
-        return _compare({k: ("float", v) for k, v in seen.derivation["value"].items()}, demand, tolerance)
+        # Frameworks differentiate in float32; the runtime has made Python floats of it.
+        return _compare({k: Array("float32", np.asarray(v)) for k, v in seen.derivation["value"].items()}, demand, tolerance)
     if not seen.results:
         return "there is no result"
     if demand == "reference":
@@ -117,26 +119,29 @@ def _value(seen: Observation, demand: Any, parts: Any, reference: Observation | 
 def _values(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
     if len(seen.results) != len(demand):
         return f"{len(seen.results)} results, not {len(demand)}"
-    whys = [_compare(result, literal, tolerance) for result, literal in zip(seen.results, demand, strict=True)]
+    whys = [_compare(result, expected, tolerance) for result, expected in zip(seen.results, demand, strict=True)]
     return next((f"call {index}: {why}" for index, why in enumerate(whys) if why), "")
 
 
 def _every(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
-    for array in _leaves(seen.results[-1:]):
-        if array.values.size == 0:
-            return "the result has no elements"
-        if why := _compare(array, np.broadcast_to(np.asarray(demand), array.values.shape), tolerance):
-            return why
-    return "" if seen.results else "there is no result"
+    arrays = _leaves(seen.results[-1:])
+    if any(array.values.size == 0 for array in arrays):
+        return "the result has no elements"
+    return _each(arrays, demand, tolerance)
 
 
 def _rows(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
-    for array in _leaves(seen.results[-1:]):
+    arrays = _leaves(seen.results[-1:])
+    for array in arrays:
         if array.values.size == 0 or array.values.shape[-1:] != (len(demand),):
             return f"the shape {list(array.values.shape)} has no rows of {len(demand)}"
-        if why := _compare(array, np.broadcast_to(np.asarray(demand), array.values.shape), tolerance):
-            return why
-    return "" if seen.results else "there is no result"
+    return _each(arrays, demand, tolerance)
+
+
+def _each(arrays: list[Array], demand: Any, tolerance: Any) -> str:
+    """What sets an array apart from a literal that is spread to its shape."""
+    whys = [_compare_array(array, demand, tolerance, spread=True) for array in arrays]
+    return next(filter(None, whys), "") if arrays else "there is no result"
 
 
 def _shape(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
@@ -155,7 +160,9 @@ def _dtype(seen: Observation, demand: Any, parts: Any, reference: Observation | 
 def _count(name: str) -> Any:
     def part(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
         counts = seen.counts.get(name)
-        return "" if counts == demand else f"{name} are {counts}, not {demand}" if counts is not None else f"{name} are not observed"
+        if counts is None:
+            return f"{name} are not observed"
+        return "" if counts == demand else f"{name} are {counts}, not {demand}"
 
     return part
 
@@ -207,7 +214,7 @@ def _cotangents(seen: Observation, demand: Any, parts: Any, reference: Observati
     shown = seen.derivation.get("cotangents") if seen.derivation else None
     if not shown:
         return "no cotangents are shown"
-    terms = {**_seen_terms(seen.derivation["linear"])}  # type: ignore[index]
+    terms = _seen_terms(seen.derivation["linear"])  # type: ignore[index]
     by_term = {terms.get(name, name): value for name, value in shown.items()}
     expected = _named_terms(parts["linear"])
     for name, value in demand.items():
@@ -255,31 +262,31 @@ def _compare(seen: Tree, expected: Tree, tolerance: Any) -> str:
         whys = [f"{key}: {why}" for key in seen if (why := _compare(seen[key], expected[key], tolerance))]
         return whys[0] if whys else ""
     kind, value = seen
-    if isinstance(expected, Array):
+    if isinstance(expected, Array) or (isinstance(value, float) and _is_number(expected)):
         return _compare_array(Array(kind, np.asarray(value)), expected, tolerance)
     if isinstance(expected, tuple):
         expected = expected[1]
-    if isinstance(value, float) and isinstance(expected, (int, float)) and not isinstance(expected, bool):
-        return _compare_array(Array("float64", np.asarray(value)), expected, tolerance)
     same = type(value) is type(expected) and value == expected
     return "" if same else f"{_show(value)}, not {_show(expected)}"
 
 
-def _compare_array(seen: Array, expected: Any, tolerance: Any) -> str:
-    literal = not isinstance(expected, Array)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _compare_array(seen: Array, expected: Any, tolerance: Any, *, spread: bool = False) -> str:
     try:
-        values = np.asarray(_numbers(expected)) if literal else expected.values
+        values = expected.values if isinstance(expected, Array) else literal.array(expected)
+        signed = np.False_ if isinstance(expected, Array) else literal.floats(expected)
+        if spread:
+            values = np.broadcast_to(values, seen.values.shape)
     except ValueError:
-        return f"one array, not {_show(expected)}"
-    if values.dtype == object or values.dtype.kind in "US":
-        return f"{_show(seen.values.tolist())}, not {_show(expected)}"
+        return f"{_show(seen)}, not {_show(expected)}"
     if seen.values.shape != values.shape:
         return f"the shape is {list(seen.values.shape)}, not {list(values.shape)}"
     if (seen.dtype == "bool") != (values.dtype == bool):
         return f"the dtype is {seen.dtype}, not {'bool' if values.dtype == bool else 'a number'}"
-    right = _close(seen, values, tolerance)
-    if literal and values.dtype.kind == "f" and seen.values.dtype.kind == "f":
-        right &= (values != 0) | (np.signbit(values) == np.signbit(seen.values))
+    right = _close(seen, values, tolerance) & ~(signed & _opposite_zeros(seen.values, values))
     if right.all():
         return ""
     where = tuple(int(i) for i in np.argwhere(~right)[0])
@@ -288,11 +295,18 @@ def _compare_array(seen: Array, expected: Any, tolerance: Any) -> str:
     return f"{place}{seen.values[where]!s}, not {values[where]!s}{count}"
 
 
+def _opposite_zeros(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind != "f" or b.dtype.kind != "f":
+        return np.zeros(a.shape, bool)
+    return np.asarray((a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b)))
+
+
 def _close(seen: Array, values: np.ndarray, tolerance: Any) -> np.ndarray:
     """Element by element; NaN equals NaN, an infinity itself. Exact where neither side is floating point."""
-    if seen.dtype not in TOLERANCES:
-        return np.asarray(seen.values == values)
-    rtol, atol = TOLERANCES[seen.dtype]
+    dtype = {"float": "float64", "complex": "complex128"}.get(seen.dtype, seen.dtype)
+    if dtype not in TOLERANCES:
+        return np.broadcast_to(seen.values == values, values.shape)
+    rtol, atol = TOLERANCES[dtype]
     if isinstance(tolerance, Tolerance):
         rtol, atol = tolerance.rtol, tolerance.atol
     wide = seen.values.astype(np.complex128 if seen.values.dtype.kind == "c" else np.float64)
@@ -300,23 +314,23 @@ def _close(seen: Array, values: np.ndarray, tolerance: Any) -> np.ndarray:
         return np.asarray(np.isclose(wide, values, rtol=rtol, atol=atol, equal_nan=True))
 
 
-def _numbers(value: Any) -> Any:
-    """A literal; complex numbers are written as text, such as 1+2j."""
-    if isinstance(value, list):
-        return [_numbers(child) for child in value]
-    return complex(value) if isinstance(value, str) and re.fullmatch(r"[-+.\dej]+j", value) else value
-
-
 def _tree(data: Any) -> Tree:
     if isinstance(data, list):
         return [_tree(child) for child in data]
     if "bytes" in data:
-        kind = "float32" if data["dtype"] == "bfloat16" else data["dtype"]
-        values = np.frombuffer(base64.b64decode(data["bytes"]), dtype=kind).reshape(data["shape"])
-        return Array(data["dtype"], values)
+        return _array(data)
     if "dict" in data:
         return {key: _tree(child) for key, child in data["dict"].items()}
     return data["python"], data["data"]
+
+
+def _array(data: dict[str, Any]) -> Tree:
+    try:
+        kind = np.dtype("float32" if data["dtype"] == "bfloat16" else data["dtype"])
+        values = np.frombuffer(base64.b64decode(data["bytes"]), kind).reshape(data["shape"])
+    except (TypeError, ValueError):  # such as text, or an 8-bit float: there is nothing to compare it with
+        return data["dtype"], f"an array of {data['dtype']}"
+    return Array(data["dtype"], values)
 
 
 def _leaves(tree: Tree) -> list[Array]:
@@ -398,8 +412,7 @@ def seen_text(seen: Observation) -> str:
     """An observation in a line or two, for people."""
     said = []
     if seen.results:
-        shown = [_map(result, lambda a: f"{a.dtype}{list(a.values.shape)} {_plain(a.values.tolist())[:300]}") for result in seen.results]
-        said.append("; ".join(map(_plain, shown)))
+        said.append("; ".join(_plain(_map(result, _array_text)) for result in seen.results))
     said += [f"{name} {counts}" for name, counts in seen.counts.items()]
     if seen.layout:
         said.append(f"local shapes {seen.layout['local_shape']}")
@@ -408,3 +421,7 @@ def seen_text(seen: Observation) -> str:
     if seen.raised:
         said.append(f"raised {seen.raised['classes'][0]} at step {seen.raised['step']}: {seen.raised['message'].strip()}")
     return "; ".join(said)
+
+
+def _array_text(array: Array) -> str:
+    return f"{array.dtype}{list(array.values.shape)} {_plain(array.values.tolist())[:300]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import hashlib
 import os
@@ -56,7 +57,7 @@ class CaseCard(msgspec.Struct, frozen=True):
     reference: list[str]
     digest: str
     program: str
-    tolerance: Tolerance | msgspec.UnsetType
+    tolerance: Tolerance | msgspec.UnsetType = msgspec.UNSET
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -90,7 +91,7 @@ def is_case_file(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return any(line.startswith(b"cases:") for line in file)
+            return any(line.removeprefix(codecs.BOM_UTF8).startswith(b"cases:") for line in file)
     except OSError:
         return False
 
@@ -106,7 +107,7 @@ def unit(path: Path, device: str = "cpu", shown: str = "") -> Unit:
     except (OSError, msgspec.DecodeError):
         pass
     made = _compile(path, device, shown)
-    _store(cached, msgspec.msgpack.encode(made))
+    _store(cached, made)
     return made
 
 
@@ -127,7 +128,7 @@ def _compile(path: Path, device: str, shown: str) -> Unit:
             compiled.append(_compiled(check, index, lower(check), references[key]))
         except LoweringError as error:
             if check.target.framework in BUILTIN:
-                mistakes[_mistake(file, index, f"{check.target.framework}: {error}")] = None
+                mistakes[_mistake(file, index, str(error))] = None
             else:
                 compiled.append(_unsupported(check, index, str(error)))
         except ProgramError as error:
@@ -139,10 +140,8 @@ def _compile(path: Path, device: str, shown: str) -> Unit:
 
 def _mistake(file: load.File, index: int, message: str) -> Mistake:
     case = file.content.cases[index]
-    for name in ("program", "define", "steps"):
-        if getattr(case, name):
-            return Mistake(file.document.file, file.document.at(("cases", index, name)), f"{message} in case {case.id!r}")
-    return Mistake(file.document.file, file.document.at(("cases", index)), f"{message} in case {case.id!r}")
+    part = next((name for name in ("program", "define", "steps") if getattr(case, name)), "id")
+    return file.document.mistake(("cases", index, part), message)
 
 
 def _card(file: load.File, index: int) -> CaseCard:
@@ -202,12 +201,13 @@ def _cache() -> Path:
     return Path(os.environ.get("CONFORMANCE_CACHE") or platformdirs.user_cache_dir("framework-conformance"))
 
 
-def _store(path: Path, content: bytes) -> None:
+def _store(path: Path, made: Unit) -> None:
     """Written beside and renamed, so that two runs at once never read half a file. A cache may fail to be kept."""
     try:
+        content = msgspec.msgpack.encode(made)
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(content)
         os.replace(file.name, path)
-    except OSError:
+    except (OSError, OverflowError):  # a disk that is full or not ours; an integer of more than 64 bits
         pass

@@ -7,16 +7,17 @@ import functools
 import json
 import re
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from conformance import vocabulary
-from conformance.case import Input, Inputs, Native, Step
+from conformance.case import Case, Input, Inputs, Native
 from conformance.expand import Check
 from conformance.framework import Framework, frameworks
-from conformance.program import ProgramError, bind, flaws, parse
+from conformance.program import bind, names_bound, parse, read
 
 
 class LoweringError(Exception):
@@ -55,27 +56,18 @@ def lower(check: Check) -> Job:
     """The job of a check. Raises LoweringError where the dialect has no words for the program."""
     case, framework = check.case, frameworks()[check.target.framework]
     native = case.native.get(framework.name)
-    if check.absent:
-        source = framework.imports + "\n"
-    elif native is not None:
-        code = native.code if isinstance(native, Native) else native
-        source = native_function("program", list(case.inputs), code, framework)
-    elif case.program:
-        source = lower_function("program", list(case.inputs), _parsed(case.program), framework)
-    else:
-        source = lower_definitions(_parsed_definitions(case.define), set(case.state), framework)
-    traced = case.trace if case.steps else "" if case.observe else "program"
+    source, steps = _source(check, framework)
+    traced = case.trace if case.steps else "program"
     wraps = framework.modes[check.target.mode] != ""
-    defined = re.findall(r"^def (\w+)", source, re.M)
     return Job(
         source=source,
         filename=f"{check.identity}.py",
-        trace=defined[-1] if case.observe else traced if wraps else "",
+        trace=_last_function(case.define) if case.observe else traced if wraps else "",
         count=bool(case.trace),
         mode=check.target.mode,
         inputs=_inputs(case.inputs or case.at),
         state=_inputs(case.state),
-        steps=_steps(check, framework),
+        steps=steps,
         options=check.options,
         x64=case.x64,
         observe=case.observe,
@@ -90,32 +82,42 @@ def reference_job(check: Check) -> Job | None:
     """The job that computes `reference` in float64 by NumPy; None where the case asks for none."""
     if not any(spec.value == "reference" for spec in check.outcomes.values()):
         return None
-    numpy = frameworks()["numpy"]
+    inputs = check.case.inputs
+    source = _program(check.case, frameworks()["numpy"])
+    return Job(source, f"{check.identity}.py", "", False, "eager", _inputs(inputs), {}, [_call(inputs)], float64=True)
+
+
+def _source(check: Check, framework: Framework) -> tuple[str, list[tuple[str, Any]]]:
+    """The module that a check runs, and the steps that run in it."""
     case = check.case
-    code = case.native.get("numpy")
-    if code is not None:
-        source = native_function("program", list(case.inputs), code.code if isinstance(code, Native) else code, numpy)
-    else:
-        source = lower_function("program", list(case.inputs), _parsed(case.program), numpy)
-    call = f"program({', '.join(case.inputs)})"
-    return Job(source, f"{check.identity}.py", "", False, "eager", _inputs(case.inputs), {}, [("call", call)], float64=True)
+    if check.absent:
+        return framework.imports + "\n", []
+    if case.program or case.native:
+        return _program(case, framework), [_call(case.inputs)]
+    tree = read(case.define)
+    known = {*case.inputs, *case.state, *(node.name for node in tree.body if isinstance(node, ast.FunctionDef))}
+    steps, helpers = [], set[str]()
+    for step in case.steps:
+        kind = "rebind" if step.rebind else "call" if step.call else "do"
+        text, needed = _rewritten(read(step.call or step.do), known, framework)
+        steps.append((kind, _inputs(step.rebind) if step.rebind else text))
+        helpers |= needed
+    return _module(framework, "", tree, set(case.state), helpers), steps
 
 
-def _steps(check: Check, framework: Framework) -> list[tuple[str, Any]]:
-    case = check.case
-    if case.observe:
-        return []
-    if not case.steps:
-        return [("call", f"program({', '.join(case.inputs)})")]
-    known = set(case.inputs) | set(case.state) | set(re.findall(r"^def (\w+)", case.define, re.M))
-    return [_step(step, known, framework) for step in case.steps]
+def _program(case: Case, framework: Framework) -> str:
+    native = case.native.get(framework.name)
+    if native is None:
+        return lower_function("program", list(case.inputs), parse(case.program), framework)
+    return native_function("program", list(case.inputs), native.code if isinstance(native, Native) else native, framework)
 
 
-def _step(step: Step, known: set[str], framework: Framework) -> tuple[str, Any]:
-    if step.rebind:
-        return "rebind", _inputs(step.rebind)
-    kind = "call" if step.call else "do"
-    return kind, lower_expression(step.call or step.do, known, framework)
+def _call(inputs: Inputs) -> tuple[str, Any]:
+    return "call", f"program({', '.join(inputs)})"
+
+
+def _last_function(define: str) -> str:
+    return [node.name for node in read(define).body if isinstance(node, ast.FunctionDef)][-1]
 
 
 def _inputs(inputs: Inputs) -> dict[str, Any]:
@@ -123,41 +125,24 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
 
 
 def _input(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        value = msgspec.convert(value, Input)
     if not isinstance(value, Input):
         return {"shape": None, "dtype": None, "fill": None, "value": value, "split": None}
     if value.python is not UNSET:
         return {"python": value.python}
+    assert not any(isinstance(children, str) for children in (value.items, value.parts, value.entries)), "filled in by now"
     if value.items is not UNSET:
         return {"list": [_input(child) for child in value.items]}
     if value.parts is not UNSET:
         return {"tuple": [_input(child) for child in value.parts]}
     if value.entries is not UNSET:
-        return {"dict": {key: _input(child) for key, child in value.entries.items()}}
-    return {name: None if (part := getattr(value, name)) is UNSET else part for name in ("shape", "dtype", "fill", "value", "split")}
+        return {"dict": _inputs(value.entries)}  # type: ignore[arg-type]
+    names = ("shape", "dtype", "fill", "value", "split")
+    return {name: None if (part := getattr(value, name)) is UNSET else part for name in names}
 
 
 def _need(text: str) -> dict[str, str]:
     name, versions = re.fullmatch(r"([\w.-]+)\s*(.*)", text).groups()  # type: ignore[union-attr]
     return {"name": name, "versions": versions}
-
-
-def _parsed(text: str) -> ast.Module:
-    return _checked(parse(text))
-
-
-def _parsed_definitions(text: str) -> ast.Module:
-    return _checked(ast.parse(text))
-
-
-def _checked(tree: ast.Module) -> ast.Module:
-    """Calls are checked again here: a parameter may have put a function's name in."""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - vocabulary.NAMES
-    found = flaws(tree, names)
-    if found:
-        raise ProgramError(found)
-    return tree
 
 
 def lower_function(name: str, parameters: list[str], body: ast.Module, framework: Framework) -> str:
@@ -172,32 +157,45 @@ def lower_definitions(tree: ast.Module, known: set[str], framework: Framework) -
 
 def lower_expression(text: str, known: set[str], framework: Framework) -> str:
     """One expression or some statements, without the imports and preludes. Raises LoweringError."""
-    tree = ast.parse(text)
-    return ast.unparse(_Rewrite(framework, known | _own(tree)).visit(tree))
+    return _rewritten(read(text), known, framework)[0]
 
 
 def native_function(name: str, parameters: list[str], code: str, framework: Framework) -> str:
     """Source of a module in which ``name(*parameters)`` has this native body, as written."""
-    return f"{framework.imports}\n\n\ndef {name}({', '.join(parameters)}):\n{textwrap.indent(code.rstrip(), '    ')}\n"
+    inside = {
+        line  # of a text that goes on: what stands before it belongs to the text
+        for node in ast.walk(read(code))
+        if isinstance(node, (ast.Constant, ast.JoinedStr))
+        for line in range(node.lineno, node.end_lineno or 0)
+    }
+    lines = [line if number in inside or not line else f"    {line}" for number, line in enumerate(code.rstrip().split("\n"))]
+    return f"{framework.imports}\n\n\ndef {name}({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
 
 
-def _module(framework: Framework, header: str, tree: ast.Module, known: set[str]) -> str:
-    rewrite = _Rewrite(framework, known | _own(tree))
-    body = ast.unparse(ast.fix_missing_locations(rewrite.visit(_copy(tree))))
+def _module(framework: Framework, header: str, tree: ast.Module, known: set[str], helpers: Iterable[str] = ()) -> str:
+    body, needed = _rewritten(tree, known, framework)
     if header:
         body = header + textwrap.indent(body, "    ")
-    preludes = [framework.preludes[name] for name in sorted(rewrite.preludes)]
-    return "\n\n".join([framework.imports + "\n", *preludes, body + "\n"])
+    return "\n\n".join([framework.imports + "\n", *_preludes(framework, needed.union(helpers)), body + "\n"])
 
 
-def _copy(tree: ast.Module) -> ast.Module:
-    return ast.parse(ast.unparse(ast.fix_missing_locations(tree)))
+def _preludes(framework: Framework, names: set[str]) -> list[str]:
+    """The helpers of these names, and those that they call."""
+    found: dict[str, str] = {}
+    pending = sorted(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found[name] = framework.preludes[name]
+            pending += set(re.findall(r"\w+", found[name])) & framework.preludes.keys()
+    return [found[name] for name in sorted(found)]
 
 
-def _own(tree: ast.AST) -> set[str]:
-    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    functions = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-    return stored | functions | {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+def _rewritten(tree: ast.Module, known: set[str], framework: Framework) -> tuple[str, set[str]]:
+    """Native text, and the helpers that it calls."""
+    rewrite = _Rewrite(framework, known | names_bound(tree))
+    fresh = ast.parse(ast.unparse(ast.fix_missing_locations(tree)))
+    return ast.unparse(ast.fix_missing_locations(rewrite.visit(fresh))), rewrite.preludes
 
 
 class _Rewrite(ast.NodeTransformer):
@@ -215,12 +213,13 @@ class _Rewrite(ast.NodeTransformer):
         row = _row(self.framework, name)
         arguments = bind(node, vocabulary.FUNCTIONS[name])
         parameters = {a.arg for a in [*vocabulary.FUNCTIONS[name].args, *vocabulary.FUNCTIONS[name].kwonlyargs]}
-        unused = arguments.keys() - {n.id for n in ast.walk(row) if isinstance(n, ast.Name)}
-        if unused:
+        names = {n.id for n in ast.walk(row) if isinstance(n, ast.Name)}
+        if unused := arguments.keys() - names:
             raise LoweringError(f"{self.framework.name}'s {name}() takes no {', '.join(sorted(unused))}")
-        self.preludes |= {n.id for n in ast.walk(row) if isinstance(n, ast.Name)} & self.framework.preludes.keys()
+        self.preludes |= names & self.framework.preludes.keys()
         filled = {parameter: self.visit(argument) for parameter, argument in arguments.items()}
-        return _Fill(filled, parameters).visit(row)
+        native: ast.AST = _Fill(f"{self.framework.name}'s {name}()", filled, parameters).visit(row)
+        return native
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.own or node.id not in vocabulary.NAMES or not isinstance(node.ctx, ast.Load):
@@ -233,22 +232,26 @@ class _Rewrite(ast.NodeTransformer):
 class _Fill(ast.NodeTransformer):
     """Puts arguments into a row; what was not given drops out of the calls in it."""
 
-    def __init__(self, arguments: dict[str, ast.expr], parameters: set[str]) -> None:
+    def __init__(self, function: str, arguments: dict[str, ast.expr], parameters: set[str]) -> None:
+        self.function = function
         self.arguments = arguments
         self.missing = parameters - arguments.keys()
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        def given(argument: ast.expr) -> bool:
-            return not (isinstance(argument, ast.Name) and argument.id in self.missing)
-
-        node.args = [argument for argument in node.args if given(argument)]
-        node.keywords = [keyword for keyword in node.keywords if given(keyword.value)]
+        given = [argument for argument in node.args if not self.is_missing(argument)]
+        # What stands before an argument cannot drop out: the argument would move into its place.
+        if given == node.args[: len(given)]:
+            node.args = given
+        node.keywords = [keyword for keyword in node.keywords if not self.is_missing(keyword.value)]
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self.missing:
-            raise LoweringError(f"the argument {node.id!r} is needed here")
+        if self.is_missing(node):
+            raise LoweringError(f"{self.function} needs {node.id}")
         return self.arguments.get(node.id, node)
+
+    def is_missing(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.missing
 
 
 def native_name(framework: Framework, name: str) -> str:
@@ -257,7 +260,8 @@ def native_name(framework: Framework, name: str) -> str:
 
 
 def _row(framework: Framework, name: str) -> ast.expr:
-    return ast.parse(_row_text(framework.name, name, framework.rows.get(name), name in framework.same, framework.module), mode="eval").body
+    text = _row_text(framework.name, name, framework.rows.get(name), name in framework.same, framework.module)
+    return ast.parse(text, mode="eval").body
 
 
 @functools.cache

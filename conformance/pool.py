@@ -22,6 +22,8 @@ from conformance.selection import not_installed
 WINDOW = 8
 """Jobs sent ahead of their answers, so that a host never waits for its parent."""
 START_TIMEOUT = 180.0
+HOSTS = 8
+"""Hosts alive at once, where there are fewer cores: enough for the frameworks that come along."""
 MEMORY_LIMIT = 3 * 2**30
 """A host that has grown beyond this is replaced: JAX, for one, keeps every shape that it compiled."""
 WORTH_A_SECOND_HOST = 3.0
@@ -111,9 +113,7 @@ class Pool:
                 self._next += 1
                 numbers.append(self._next)
                 self._lane(lane, bool(job.mesh)).waiting.append((self._next, job))
-            for each in self._lanes.values():
-                if each.waiting and not each.hosts:
-                    self._start_thread(each)
+            self._start_waiting()
         return numbers
 
     def answer(self, number: int) -> Answer:
@@ -146,6 +146,12 @@ class Pool:
             self._lanes[key] = Lane(name, framework, spec, device, mesh)
         return self._lanes[key]
 
+    def _start_waiting(self) -> None:
+        """A host for each lane that waits and has none, in the order in which they came, as far as there is room."""
+        for lane in self._lanes.values():
+            if lane.waiting and not lane.hosts and sum(each.hosts for each in self._lanes.values()) < max(self.cores, HOSTS):
+                self._start_thread(lane)
+
     def _start_thread(self, lane: Lane) -> None:
         lane.hosts += 1
         threading.Thread(target=self._serve, args=(lane,), daemon=True, name=f"host {lane.name}").start()
@@ -161,9 +167,8 @@ class Pool:
             with self._changed:
                 lane.hosts -= 1
                 if not self._closed:
+                    self._start_waiting()
                     self._help_another()
-                    if lane.waiting and not lane.hosts:
-                        self._start_thread(lane)
 
     def _help_another(self) -> None:
         if sum(lane.hosts for lane in self._lanes.values()) >= self.cores:

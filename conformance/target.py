@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 MODES = ("eager", "compiled", "xla", "inductor", "aot")
 
@@ -56,8 +56,8 @@ class Selector(NamedTuple):
         if mode is not None and mode not in MODES:
             raise ValueError(f"{text!r}: unknown mode {mode!r}; the modes are {', '.join(MODES)}")
         try:
-            SpecifierSet(versions or "")
-        except InvalidSpecifier:
+            _bounds(versions or "")
+        except (InvalidSpecifier, InvalidVersion):
             raise ValueError(f"{text!r}: {versions!r} is not a version specifier, such as '>=0.5,<0.9'") from None
         if framework == "any":
             if versions:
@@ -82,12 +82,9 @@ class Selector(NamedTuple):
         return frozenset(name for name, value in zip(self._fields, self, strict=True) if value)
 
     def overlaps(self, other: Selector) -> bool:
-        """Whether some version satisfies both; decided at and around every bound that either names."""
-        bounds = [Version(s.version.removesuffix(".*")) for text in (self.versions, other.versions) for s in _specifiers(text)]
-        around = [_NEWEST, Version("0")]
-        for bound in bounds:
-            around += [bound, Version(f"{bound}.post999"), Version(f"{bound}.dev0")]
-        return any(self.admits(version) and other.admits(version) for version in around)
+        """Whether some version satisfies both; decided at and just above every bound that either names."""
+        candidates = [_NEWEST, Version("0"), *_bounds(self.versions), *_bounds(other.versions)]
+        return any(self.admits(version) and other.admits(version) for version in candidates)
 
 
 _NEWEST = Version("99999")
@@ -96,6 +93,20 @@ _NEWEST = Version("99999")
 @functools.cache
 def _specifiers(versions: str) -> SpecifierSet:
     return SpecifierSet(versions)
+
+
+def _bounds(versions: str) -> list[Version]:
+    """Each version that is named, the next release, and the first one past those that start with it."""
+    found = []
+    for specifier in _specifiers(versions):
+        bound = Version(specifier.version.removesuffix(".*"))
+        *start, last = bound.release
+        found += [bound, _release(bound.epoch, [*bound.release, 0, 0, 1]), _release(bound.epoch, [*start, last + 1])]
+    return found
+
+
+def _release(epoch: int, numbers: list[int]) -> Version:
+    return Version(f"{epoch}!{'.'.join(map(str, numbers))}")
 
 
 def most_specific(selectors: list[Selector]) -> list[Selector]:

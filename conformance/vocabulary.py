@@ -9,11 +9,11 @@ import ast
 
 SIGNATURES = """
 abs(x)  acos(x)  add(x1, x2)  all(x, *, axis, keepdims)  any(x, *, axis, keepdims)
-arange(start, stop, step, *, dtype)  argmax(x, *, axis, keepdims)  argmin(x, *, axis, keepdims)  argsort(x, *, axis, descending)
+arange(start, stop=None, step=None, *, dtype)  argmax(x, *, axis, keepdims)  argmin(x, *, axis, keepdims)  argsort(x, *, axis, descending)
 asarray(obj, *, dtype)  asin(x)  astype(x, dtype)  atan(x)  atan2(x1, x2)  bitwise_and(x1, x2)  bitwise_invert(x)  bitwise_or(x1, x2)
 bitwise_xor(x1, x2)  broadcast_to(x, shape)  ceil(x)  clip(x, min, max)  concat(arrays, *, axis)  cos(x)  cosh(x)
 count_nonzero(x, *, axis, keepdims)  cumulative_sum(x, *, axis)  divide(x1, x2)  equal(x1, x2)  exp(x)  expand_dims(x, *, axis)
-expm1(x)  eye(n_rows, n_cols, *, k, dtype)  flip(x, *, axis)  floor(x)  floor_divide(x1, x2)  full(shape, fill_value, *, dtype)
+expm1(x)  eye(n_rows, n_cols=None, *, k, dtype)  flip(x, *, axis)  floor(x)  floor_divide(x1, x2)  full(shape, fill_value, *, dtype)
 full_like(x, fill_value)  greater(x1, x2)  greater_equal(x1, x2)  isfinite(x)  isinf(x)  isnan(x)  less(x1, x2)  less_equal(x1, x2)
 linspace(start, stop, num)  log(x)  log1p(x)  logaddexp(x1, x2)  logical_and(x1, x2)  logical_not(x)  logical_or(x1, x2)
 logical_xor(x1, x2)  matmul(x1, x2)  matrix_transpose(x)  max(x, *, axis, keepdims)  maximum(x1, x2)  mean(x, *, axis, keepdims)
@@ -26,7 +26,10 @@ trunc(x)  unstack(x, *, axis)  var(x, *, axis, correction, keepdims)  vecdot(x1,
 zeros_like(x)
 einsum(subscripts, operands)  outer(x1, x2)  softmax(x, *, axis)
 """
-"""Parameters before ``*`` may be passed by position. The last line is not in the standard, and every framework has it."""
+"""Parameters before ``*`` may be passed by position, and must be given where they have no default.
+
+The last line is not in the standard, and every framework has it.
+"""
 
 DTYPES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()

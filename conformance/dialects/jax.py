@@ -13,6 +13,7 @@ FRAMEWORK = Framework(
     # jax.numpy follows NumPy name by name; what differs is written over it.
     rows={name: row.replace("np.", "jnp.") for name, row in numpy.FRAMEWORK.rows.items()}
     | {
+        "argsort": "jnp.argsort(x, axis=axis, descending=descending)",
         "clip": "jnp.clip(x, min, max)",
         "softmax": "jax.nn.softmax(x, axis=axis)",
         "unstack": "tuple(jnp.moveaxis(x, axis, 0))",

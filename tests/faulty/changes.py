@@ -1,0 +1,129 @@
+"""What each faulty framework changes: every case whose outcome or observation is not the healthy twin's.
+
+``python tests/faulty/changes.py`` runs them all and prints, for each fault, the cases that it changes and how, marked with ``+``
+and ``-`` where changes.yaml, the reviewed list, says otherwise. ``--write`` brings the list up to date: read the difference. An
+entry that makes no sense for its fault means that the suite is wrong, or the fault.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from conformance.results import CheckLine, Run, read
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+REVIEWED = HERE / "changes.yaml"
+CASES = ("cases/matmul", "cases/masks", "cases/retrace", "cases/capture")
+TWIN = "twin"
+
+
+class Change(NamedTuple):
+    """A check of the healthy twin, and the same check of a faulty one that came out differently."""
+
+    healthy: CheckLine
+    faulty: CheckLine
+
+    @property
+    def visible(self) -> bool:
+        """Whether the outcome has another name; else only what was observed differs."""
+        return self.healthy.outcome != self.faulty.outcome
+
+
+def environment() -> dict[str, str]:
+    """The environment in which the faulty frameworks are found, by the command and by the hosts that it starts."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))}
+
+
+def names() -> list[str]:
+    """The twin, then all faults, by their entry points."""
+    (distribution,) = metadata.distributions(path=[str(HERE)])
+    return [entry.name for entry in distribution.entry_points]
+
+
+def run(results: Path, cases: tuple[str, ...] = CASES, **variables: str) -> Run:
+    """Run the cases on the twin and on all faulty frameworks. Raises AssertionError with what the command said."""
+    command = [sys.executable, "-m", "conformance", "run", *cases, *(f"--framework={name}" for name in names())]
+    command += [f"--results={results}", "--", "-q", "--tb=no", "-rN", "-s", "-p", "no:logging", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, env={**environment(), **variables}, capture_output=True, text=True, check=False)
+    if done.returncode != 1 or not results.exists():  # some checks fail, as they must
+        raise AssertionError(f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return read(results)
+
+
+def changes(run: Run) -> dict[str, dict[str, list[Change]]]:
+    """fault -> case -> what it changed there."""
+    checks: dict[str, dict[tuple[str, str, str], CheckLine]] = {}
+    for check in run.checks:
+        name, place = check.target.split(":", 1)
+        checks.setdefault(name, {})[check.case, check.row, place] = check
+    healthy = checks.pop(TWIN)
+    found: dict[str, dict[str, list[Change]]] = {name: {} for name in checks}
+    for name, mine in checks.items():
+        for key, check in mine.items():
+            change = Change(healthy[key], check)
+            if change.visible or check.observation != change.healthy.observation:
+                found[name].setdefault(check.case, []).append(change)
+    return found
+
+
+def reviewed() -> dict[str, dict]:
+    """changes.yaml."""
+    return yaml.safe_load(REVIEWED.read_text(encoding="utf-8"))
+
+
+def listed(entry: dict) -> set[str]:
+    """The cases that an entry of changes.yaml names."""
+    return {f"{topic}/{case}" for topic, cases in entry["changes"].items() for case in cases}
+
+
+def write(found: dict[str, dict[str, list[Change]]]) -> None:
+    """Rewrite changes.yaml. What a person wrote, the sentences and the comments at the top, stays."""
+    before = REVIEWED.read_text(encoding="utf-8")
+    lines = [line for line in before.splitlines() if line.startswith("#")]
+    for name in names()[1:]:
+        entry = reviewed().get(name, {})
+        lines += [f"{name}:", f"  fault: {entry.get('fault', 'TODO')}"]
+        lines += [f"  missing: {entry['missing']}"] if "missing" in entry else []
+        topics: dict[str, list[str]] = {}
+        for case in sorted(found[name]):
+            topic, _, identity = case.rpartition("/")
+            topics.setdefault(topic, []).append(identity)
+        lines += ["  changes:" if topics else "  changes: {}"]
+        lines += [f"    {topic}: [{', '.join(identities)}]" for topic, identities in topics.items()]
+    REVIEWED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def shown(name: str, entry: dict, cases: dict[str, list[Change]], run: Run) -> str:
+    """One fault, for a reviewer."""
+    known = listed(entry) if entry else set()
+    lines = [f"\n{name}: {entry.get('fault', 'not in changes.yaml')}"]
+    for case in sorted({*cases, *known}):
+        mark = " " if case in cases and case in known else "+" if case in cases else "-"
+        lines.append(f"{mark} {case}: {run.cases[case].claim if case in run.cases else 'no such case'}")
+        for change in cases.get(case, [])[:3]:
+            where = "-".join(filter(None, [change.faulty.row, change.faulty.target.split(":")[1].split("@")[0]]))
+            lines.append(f"      {where}: {change.healthy.outcome} -> {change.faulty.outcome}")
+            lines += [f"        {str(check.observation)[:160]}" for check in change]
+        lines += [f"      and {len(cases[case]) - 3} more"] if len(cases.get(case, [])) > 3 else []
+    return "\n".join(lines)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        done = run(Path(folder) / "results.jsonl")
+    found = changes(done)
+    for name, cases in found.items():
+        print(shown(name, reviewed().get(name, {}), cases, done))
+    if "--write" in sys.argv:
+        write(found)
+
+
+if __name__ == "__main__":
+    main()

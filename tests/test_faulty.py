@@ -1,0 +1,72 @@
+"""The suite tested: frameworks with one fault each, which the cases must see, and a healthy one, in which they must see nothing.
+
+They are found by entry point, so this is also the test of adding a framework. See tests/faulty/changes.py for how to review and
+update what each fault is expected to change.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "faulty"
+
+
+def _module(path: Path):
+    """Loaded by its place: with its folder on the path, other tests would find the faulty frameworks too."""
+    spec = importlib.util.spec_from_file_location(f"faulty_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+changes = _module(HERE / "changes.py")
+REVIEWED = changes.reviewed()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("faulty")
+    return changes.run(folder / "results.jsonl", CONFORMANCE_CACHE=str(folder / "cache"))
+
+
+@pytest.fixture(scope="module")
+def found(run):
+    return changes.changes(run)
+
+
+def test_every_fault_is_run_and_reviewed(found):
+    said = subprocess.run(
+        [sys.executable, "-c", "import faults; print(*faults.FAULTS)"],
+        env=changes.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.split() == changes.names()[1:] == list(REVIEWED)
+    assert found.keys() == REVIEWED.keys()
+
+
+def test_the_healthy_twin_passes_everything(run):
+    checks = [check for check in run.checks if check.target.startswith("twin:")]
+    assert run.complete
+    assert {check.target for check in checks} == {"twin:eager@cpu", "twin:compiled@cpu"}
+    assert {check.case.rpartition("/")[0] for check in checks} >= {"matmul/broadcasting", "masks/length", "retrace/shapes"}
+    assert [f"{check.identity}: {check.outcome}" for check in checks if not check.passed] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=pytest.mark.xfail(reason=f"no case: {entry['missing']}", strict=True) if "missing" in entry else ()
+        )
+        for name, entry in REVIEWED.items()
+    ],
+)
+def test_a_fault_is_seen_by_the_cases_that_name_it_and_by_no_others(name, found):
+    seen = found[name]
+    assert sorted(seen) == sorted(changes.listed(REVIEWED[name])), REVIEWED[name]["fault"]
+    assert any(change.visible for each in seen.values() for change in each), "no outcome has changed"

@@ -1,0 +1,115 @@
+"""Targets and selectors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from conformance.target import MODES, Selector, Target, most_specific
+
+JAX = Target("jax", "compiled", "cpu")
+
+frameworks = st.sampled_from(["torch", "jax", "my-framework", "x_1"])
+devices = st.sampled_from(["cpu", "cuda", "tpu-v5"])
+RELEASES = ["2", "2.4", "2.5", "2.5.1", "2.6"]
+BOUNDS = [
+    *(f"{operator}{release}" for operator in ("<", "<=", "==", "!=", ">=", ">") for release in RELEASES),
+    *("==2.5.*", "!=2.5.*", "~=2.5", "~=2.5.1", "<2.5.post1", ">=2.6rc1", ">2.5.dev1"),
+]
+VERSIONS = [Version(f"{major}.{minor}.{micro}") for major in (1, 2, 3) for minor in range(8) for micro in range(3)]
+bounds = st.lists(st.sampled_from(BOUNDS), min_size=1, max_size=3).map(",".join)
+
+
+@given(frameworks, st.sampled_from(MODES), devices)
+def test_a_target_reads_back_as_it_is_written(framework: str, mode: str, device: str) -> None:
+    target = Target(framework, mode, device)
+    assert Target.parse(str(target)) == target
+
+
+@given(st.none() | frameworks, st.none() | bounds, st.none() | st.sampled_from(MODES), st.none() | devices)
+def test_a_selector_keeps_each_of_its_parts(framework: str | None, versions: str | None, mode: str | None, device: str | None) -> None:
+    versions = versions if framework else None
+    text = (framework or "any") + (versions or "") + (f":{mode}" if mode else "") + (f"@{device}" if device else "")
+    assert Selector.parse(text) == Selector(framework, versions or "", mode, device)
+
+
+@pytest.mark.parametrize("text", ["jax", "any", "jax:compiled", "any:compiled", "any@cpu", "jax>=0.5:compiled@cpu"])
+def test_a_selector_covers_what_it_leaves_out(text: str) -> None:
+    assert Selector.parse(text).covers(JAX)
+
+
+@pytest.mark.parametrize("text", ["torch", "jax:eager", "any:eager", "any@tpu", "jax@cuda"])
+def test_a_selector_does_not_cover_what_it_excludes(text: str) -> None:
+    assert not Selector.parse(text).covers(JAX)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not a target selector"),
+        ("Torch", "is not a target selector"),
+        ("torch:", "is not a target selector"),
+        (":eager", "is not a target selector"),
+        ("torch@", "is not a target selector"),
+        ("torch >=2", "is not a target selector"),
+        ("jax:fast", "unknown mode 'fast'"),
+        ("torch>=", "is not a version specifier"),
+        ("torch>=x", "is not a version specifier"),
+        ("torch===odd", "is not a version specifier"),
+        ("any>=2", "versions need a framework"),
+    ],
+)
+def test_what_is_no_selector_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Selector.parse(text)
+
+
+@pytest.mark.parametrize("text", ["jax", "jax:eager", "jax@cpu", "any:eager@cpu", "jax>=0.5:eager@cpu"])
+def test_what_leaves_out_a_part_is_no_target(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a target"):
+        Target.parse(text)
+
+
+@pytest.mark.parametrize(("version", "admitted"), [("2.4.9", False), ("2.5", True), ("2.5.1+cpu", True), ("2.6.0.dev3", True)])
+def test_versions_are_bounded(version: str, admitted: bool) -> None:
+    assert Selector.parse("torch>=2.5").admits(Version(version)) is admitted
+
+
+def test_an_unknown_version_counts_as_the_newest() -> None:
+    assert Selector.parse("torch>=99").admits(None)
+    assert not Selector.parse("torch<99").admits(None)
+
+
+@given(bounds, bounds)
+def test_whether_versions_overlap_is_what_trying_them_all_says(a: str, b: str) -> None:
+    left, right = Selector.parse(f"torch{a}"), Selector.parse(f"torch{b}")
+    if any(left.admits(version) and right.admits(version) for version in VERSIONS):
+        assert left.overlaps(right)
+        assert right.overlaps(left)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "overlap"),
+    [
+        ("torch>=2.5", "torch<2.5", False),
+        ("torch>2.5", "torch<2.6", True),  # 2.5.1
+        ("torch!=2.5.*", "torch>=2.5,<3", True),  # 2.6
+        ("torch==2.5.*", "torch>=2.6", False),
+        ("torch>=2.5.post1", "torch<2.5.dev0", False),
+        ("torch", "torch<2", True),
+    ],
+)
+def test_versions_overlap(a: str, b: str, overlap: bool) -> None:
+    assert Selector.parse(a).overlaps(Selector.parse(b)) is overlap
+
+
+def test_the_most_specific_selector_wins() -> None:
+    fitting = [Selector.parse(text) for text in ("any", "jax", "jax:compiled", "jax:compiled@cpu")]
+    assert most_specific(fitting) == [Selector.parse("jax:compiled@cpu")]
+
+
+def test_selectors_that_cannot_be_ordered_tie() -> None:
+    fitting = [Selector.parse(text) for text in ("any", "jax", "any:compiled")]
+    assert most_specific(fitting) == fitting[1:]
