@@ -51,7 +51,8 @@ class Check(NamedTuple):
     options: dict[str, Any]
     absent: str
     """An expression that must fail for the target to be unsupported; empty where it is supported."""
-    because: str
+    because: dict[str, str]
+    """outcome -> why the target shows it, where it deviates or is unsupported."""
     on_request: bool
 
 
@@ -188,28 +189,12 @@ def _modes(case: Case, framework: Framework) -> list[str]:
 
 def _check(file: File, row: Row, target: Target, variant: str, options: dict[str, Any], expect: str | None) -> Check:
     case = row.case
-    if case.outcomes:
-        outcomes = dict(case.outcomes)
-        expected = [(text, outcome) for text, outcome in case.expect.items() if Selector.parse(text).covers(target)]
-    else:
-        outcomes = {CONFORMS: msgspec.convert(case.expect, Spec)}
-        expected = [("any", CONFORMS)]
-        for deviation in case.deviations:
-            if _is_here(deviation, row) and Selector.parse(deviation.target).covers(target):
-                outcomes[deviation.outcome] = Spec(**dict(deviation.items()))
-                expected.append((deviation.target, deviation.outcome))
+    outcomes, expected, because = _expectations(row, target)
     if expect is not None:
         expected = [("any", expect)]
-    absent, because = "", ""
-    for unsupported in case.unsupported:
-        if Selector.parse(unsupported.target).covers(target):
-            absent, because, expected = unsupported.absent, unsupported.because, [("any", UNSUPPORTED)]
-    for deviation in case.deviations:
-        because = because or (deviation.because if deviation.outcome in outcomes else "")
-    framework = frameworks()[target.framework]
-    for dtype in sorted(_dtypes(case)):
-        if dtype in framework.lacks:
-            absent, because, expected = framework.lacks[dtype], f"{framework.name} has no {dtype}", [("any", UNSUPPORTED)]
+    absent, reason = _absence(case, target)
+    if absent:
+        expected, because = [("any", UNSUPPORTED)], {UNSUPPORTED: reason}
     label = "-".join(filter(None, [row.label, variant, str(target)]))
     return Check(
         identity=f"{file.area}/{file.topic}/{case.id}",
@@ -225,6 +210,30 @@ def _check(file: File, row: Row, target: Target, variant: str, options: dict[str
         because=because,
         on_request=target.mode in ON_REQUEST and target.mode not in case.modes,
     )
+
+
+def _expectations(row: Row, target: Target) -> tuple[dict[str, Spec], list[tuple[str, str]], dict[str, str]]:
+    """The outcomes that are possible, those that are expected, and the reasons of those that deviate."""
+    case = row.case
+    if case.outcomes:
+        return dict(case.outcomes), [(text, name) for text, name in case.expect.items() if Selector.parse(text).covers(target)], {}
+    outcomes, expected, because = {CONFORMS: msgspec.convert(case.expect, Spec)}, [("any", CONFORMS)], {}
+    for deviation in case.deviations:
+        if _is_here(deviation, row) and Selector.parse(deviation.target).covers(target):
+            outcomes[deviation.outcome] = Spec(**dict(deviation.items()))
+            expected.append((deviation.target, deviation.outcome))
+            because[deviation.outcome] = deviation.because
+    return outcomes, expected, because
+
+
+def _absence(case: Case, target: Target) -> tuple[str, str]:
+    """An expression that fails because the target is unsupported, and the reason; empty where it is supported."""
+    for unsupported in case.unsupported:
+        if Selector.parse(unsupported.target).covers(target):
+            return unsupported.absent, unsupported.because
+    framework = frameworks()[target.framework]
+    lacking = sorted(_dtypes(case) & framework.lacks.keys())
+    return (framework.lacks[lacking[0]], f"{framework.name} has no {lacking[0]}") if lacking else ("", "")
 
 
 def _is_here(deviation: Deviation, row: Row) -> bool:

@@ -54,11 +54,11 @@ class Framework(NamedTuple):
     counting: Counting | None = None
     derivation: str = ""
     """Statements that show how FUNCTION is differentiated at ARGUMENTS."""
-    options: dict[str, str] = {}  # noqa: RUF012
+    options: dict[str, str] = {}
     """Options of a tracing function whose VALUE a case file cannot write down natively."""
     wide: str = ""
     """Statement that turns on 64-bit types, where they are off."""
-    lacks: dict[str, str] = {}  # noqa: RUF012
+    lacks: dict[str, str] = {}
     """dtypes that the framework has not, each with an expression that fails while that is so."""
     devices: tuple[str, ...] = ("cpu",)
 

@@ -69,7 +69,8 @@ def run(runtime, job):
                 observation["derivation"] = runtime.derive(space[job["trace"]], made)
                 return observation
             counter = _trace(runtime, job, space)
-            for step, (kind, payload) in enumerate(job["steps"]):
+            for kind, payload in job["steps"]:
+                step += 1
                 _step(runtime, job, kind, payload, space, made, counter, observation)
     except Exception as error:
         observation["raised"] = {
@@ -177,8 +178,7 @@ def _make(runtime, name, spec, job):
         return {key: _make(runtime, f"{name}.{key}", child, job) for key, child in spec["dict"].items()}
     array, dtype = array_of(name, spec)
     if job["float64"]:
-        array = widen(array)
-        return array
+        return widen(array)
     if spec.get("split") is not None:
         return runtime.place(array, dtype, job["mesh"], spec["split"])
     return runtime.put(array, dtype)

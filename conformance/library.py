@@ -35,7 +35,7 @@ class Compiled(msgspec.Struct, frozen=True):
     device: str
     outcomes: dict[str, Spec]
     expected: list[tuple[str, str]]
-    because: str
+    because: dict[str, str]
     on_request: bool
     job: Job
     reference: Job | None
@@ -182,7 +182,7 @@ def _unsupported(check: expand.Check, index: int, because: str) -> Compiled:
     """A check of a framework from elsewhere whose dialect has no words for the program."""
     job = Job("", "", "", False, check.target.mode, {}, {}, [], absent="undefined.name")
     made = _compiled(check, index, job, None)
-    return msgspec.structs.replace(made, expected=[("any", expand.UNSUPPORTED)], because=because)
+    return msgspec.structs.replace(made, expected=[("any", expand.UNSUPPORTED)], because={expand.UNSUPPORTED: because})
 
 
 _decoder = msgspec.msgpack.Decoder(Unit)

@@ -24,6 +24,7 @@ from conformance.selection import DEVICES, Selection, SelectionError
 from conformance.summary import summary
 from conformance.target import MODES
 
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "conformance cases")
     group.addoption("--framework", action="append", default=[], metavar="F", help="only this framework (may be repeated)")
@@ -97,7 +98,8 @@ class _Run:
         """Wait for the answer of a check, and judge it."""
         if item.number is None:
             self.submit([other for other in item.session.items if _unsent(other, item.check.framework)])  # type: ignore[misc]
-        assert self.pool is not None and item.number is not None
+        assert self.pool is not None
+        assert item.number is not None
         reference = self.pool.peek(self.references[item.reference_key]) if item.check.reference else None
         answer = self.pool.answer(item.number)
         environment = self.pool.environments.get(item.check.framework)
@@ -135,7 +137,7 @@ class CaseFile(pytest.File):
                 # The id is given, for pytest tells parameters from names only where it parses an id; --lf compares the parts.
                 yield CheckItem.from_parent(self, name=check.name, nodeid=f"{self.nodeid}::{check.name}", check=check, unit=unit)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (CaseError, OSError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
@@ -183,10 +185,10 @@ class CheckItem(pytest.Item):
         if not self.made.line.passed:
             raise CheckFailed
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, CheckFailed) and self.made:
             return failure_text(self.made, self.check, self.parent.nodeid if self.parent else "")
-        return super().repr_failure(excinfo)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         return self.path, None, self.name

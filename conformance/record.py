@@ -53,7 +53,7 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
         passed=_passed(outcome, expected),
         observation=data,
         expectation=_expectation(check.outcomes.get(expected or ""), reference),
-        because=answer.text if outcome == NOT_RUN else check.because if outcome in _deviations(check) else "",
+        because=answer.text if outcome == NOT_RUN else check.because.get(outcome, ""),
         against=against,
         source=source_digest(check.job.source),
         trace=check.job.trace,
@@ -91,12 +91,8 @@ def _passed(outcome: str, expected: str | None) -> bool | None:
     return outcome == expected
 
 
-def _deviations(check: Compiled) -> set[str]:
-    return {outcome for selector, outcome in check.expected if selector != "any" or outcome == UNSUPPORTED}
-
-
 def _exists(check: Compiled) -> str:
-    return f"{check.job.absent} exists now, so the case's reason no longer holds: {check.because}"
+    return f"{check.job.absent} exists now, so the case's reason no longer holds: {check.because[UNSUPPORTED]}"
 
 
 def _expectation(spec: Spec | None, reference: Answer | None) -> dict[str, Any]:

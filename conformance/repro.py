@@ -77,7 +77,8 @@ def _input(name: str, spec: dict[str, Any], framework: Framework) -> str:
     if "python" in spec:
         return repr(spec["python"])
     if "list" in spec or "tuple" in spec:
-        children = [_input(f"{name}.{i}", child, framework) for i, child in enumerate(spec.get("list", spec.get("tuple")))]
+        contents = spec["list"] if "list" in spec else spec["tuple"]
+        children = [_input(f"{name}.{i}", child, framework) for i, child in enumerate(contents)]
         return f"[{', '.join(children)}]" if "list" in spec else f"({', '.join(children)},)"
     if "dict" in spec:
         return "{" + ", ".join(f"{key!r}: {_input(f'{name}.{key}', child, framework)}" for key, child in spec["dict"].items()) + "}"
@@ -97,7 +98,7 @@ def _array(name: str, spec: dict[str, Any]) -> tuple[str, str]:
         return (text if shape is None else f"np.full({shape}, {text})"), dtype
     dtype = spec["dtype"] or "float32"
     fill = "arange" if spec["value"] == "arange" else spec["fill"] or ("normal" if "float" in dtype or "complex" in dtype else "integers")
-    random = f"np.random.RandomState({seed_of(name, shape)})"
+    random = f"np.random.RandomState({seed_of(name, shape)})"  # type: ignore[no-untyped-call]
     low, high = (0, 2) if dtype == "bool" else (0 if dtype[0] == "u" else -4, 5)
     size = int(np.prod(shape, dtype=np.int64))
     normal = f"{random}.standard_normal({shape})"

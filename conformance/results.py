@@ -151,9 +151,10 @@ class Writer:
         header = Header(FORMAT, environment, hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16])
         lines: list[Line] = [self._cases[name] for name in sorted(self._cases)]
         lines += [self._sources[name] for name in sorted(self._sources)]
-        lines += sorted(self.checks, key=lambda check: check.identity)
+        by_identity = {check.identity: check for check in self.checks}
+        lines += [by_identity[identity] for identity in sorted(by_identity)]
         if complete:
-            lines.append(Footer(True, len(self.checks)))
+            lines.append(Footer(True, len(by_identity)))
         target = self.path if complete else self.partial
         try:
             self._file.close()
@@ -208,7 +209,7 @@ def read(path: Path) -> Run:
             continue
         if number == len(rows) and footer is None:
             break  # no newline: the line was being written when the run ended
-        line = _decode(path, number, row, Line)  # type: ignore[arg-type]
+        line = _decode(path, number, row, Line)
         if isinstance(line, CaseLine):
             run.cases[line.case] = line
         elif isinstance(line, SourceLine):

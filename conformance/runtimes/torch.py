@@ -73,10 +73,10 @@ class Counter:
 
 
 def derive(function, point):
-    """The linear program of torch.func.linearize; torch shows no cotangents."""
+    """End values only: torch shows no cotangents."""
     names, primals = list(point), tuple(point.values())
-    value, linear = torch.func.linearize(function, *primals)
-    gradients = torch.func.vjp(function, *primals)[1](torch.ones_like(value))
+    value, pull = torch.func.vjp(function, *primals)
+    gradients = pull(torch.ones_like(value))
     return {"value": {name: float(g) for name, g in zip(names, gradients)}}
 
 
