@@ -112,12 +112,13 @@ def _step(runtime, job, kind, payload, space, made, counter, observation):
 
 
 def _plain(message):
-    """An error's text without what differs between two runs: places of files, addresses, running numbers.
+    """An error's text without what differs between two runs: places of files, addresses, running numbers, orders.
 
     AutoGraph keeps the conversion of an equal function, under the file that it was first met in.
     """
     message = re.sub(r'[^\s"\']*site-packages/', "", message)
     message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
+    message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
     message = re.sub(r"(__(?:inference|forward|backward)_\w+?)_\d+\b", r"\1", message)
     return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:LIMIT]
 

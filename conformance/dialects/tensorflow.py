@@ -86,7 +86,7 @@ FRAMEWORK = Framework(
         "trunc": "tf.math.sign(x) * tf.floor(tf.abs(x))",
         "unstack": "tf.unstack(x, axis=axis)",
         "var": "tf.math.reduce_variance(x, axis=axis, keepdims=keepdims)",
-        "vecdot": "tf.reduce_sum(tf.multiply(x1, x2), axis=-1)",
+        "vecdot": "tf.reduce_sum(tf.math.conj(x1) * x2, axis=axis)",
         "where": "tf.where(condition, x1, x2)",
     },
     names={"newaxis": "None", "inf": "float('inf')", "nan": "float('nan')", "pi": "np.pi"},
