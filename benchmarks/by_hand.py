@@ -79,14 +79,26 @@ def main(framework: str) -> None:
     paths = [str(library.cases_path() / area) for area in ("matmul", "masks")]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ours = [sys.executable, "-m", "conformance", "run", *paths, f"--framework={framework}", f"--results={folder}/r.jsonl", "--", "-q"]
+        ours = [
+            sys.executable,
+            "-m",
+            "conformance",
+            "run",
+            *paths,
+            f"--framework={framework}",
+            f"--results={folder}/r.jsonl",
+            "--",
+            "-q",
+        ]
         seconds(ours, folder)
         count = write_by_hand(folder / "test_by_hand.py", folder / "r.jsonl", framework)
         total = len(read(folder / "r.jsonl").checks)
         theirs = [sys.executable, "-m", "pytest", "-q", "test_by_hand.py"]
         pairs = [(seconds(ours, folder), seconds(theirs, folder)) for _ in range(3)]
     mine, hand = (statistics.median(column) for column in zip(*pairs, strict=True))
-    print(f"{framework}: {total} checks in {mine:.2f} s; {count} of them by hand in {hand:.2f} s, ratio {mine / hand:.2f} (to reach: 1.15)")
+    print(
+        f"{framework}: {total} checks in {mine:.2f} s; {count} of them by hand in {hand:.2f} s, ratio {mine / hand:.2f} (to reach: 1.15)"
+    )
 
 
 if __name__ == "__main__":

@@ -60,9 +60,9 @@ class Deviation(Spec, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     target: str
     outcome: Id
     because: str
-    where: Annotated[
-        dict[str, list[Any]], Meta(description="parameter -> its values, or the names or numbers of its rows")
-    ] = msgspec.field(default_factory=dict)
+    where: Annotated[dict[str, list[Any]], Meta(description="parameter -> its values, or the names or numbers of its rows")] = (
+        msgspec.field(default_factory=dict)
+    )
     reference: str = ""
 
 
@@ -148,9 +148,9 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     frameworks: Annotated[list[str], Meta(description="only these frameworks")] = msgspec.field(default_factory=list)
     x64: Annotated[bool, Meta(description="JAX with 64-bit types enabled")] = False
     outcomes: Annotated[dict[Id, Spec], Meta(min_length=1)] = msgspec.field(default_factory=dict)
-    expect: Annotated[
-        dict[str, Any], Meta(description="what must be seen; with `outcomes`, selector -> the outcome's name")
-    ] = msgspec.field(default_factory=dict)
+    expect: Annotated[dict[str, Any], Meta(description="what must be seen; with `outcomes`, selector -> the outcome's name")] = (
+        msgspec.field(default_factory=dict)
+    )
     deviations: list[Deviation] = msgspec.field(default_factory=list)
     unsupported: list[Unsupported] = msgspec.field(default_factory=list)
     variants: list[Variant] = msgspec.field(default_factory=list)

@@ -101,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _door(doors: argparse._SubParsersAction[argparse.ArgumentParser], name: str, function: object, text: str) -> argparse.ArgumentParser:
+def _door(
+    doors: argparse._SubParsersAction[argparse.ArgumentParser], name: str, function: object, text: str
+) -> argparse.ArgumentParser:
     door = doors.add_parser(
         name, help=text, description=text, epilog=EXIT_STATUS, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -111,7 +113,9 @@ def _door(doors: argparse._SubParsersAction[argparse.ArgumentParser], name: str,
 
 def _selection_options(door: argparse.ArgumentParser) -> None:
     door.add_argument("--framework", action="append", default=[], metavar="F", help="only this framework (may be repeated)")
-    door.add_argument("--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled")
+    door.add_argument(
+        "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled"
+    )
     door.add_argument("--mode", action="append", default=[], metavar="M", help="only this mode; inductor runs on request")
     door.add_argument("--device", default="cpu", metavar="D", help=f"{', '.join(DEVICES)} (default: cpu)")
 
@@ -143,7 +147,9 @@ def list_checks(given: argparse.Namespace) -> int:
     count = 0
     for unit in _units(given.paths, selection.device):
         for check in filter(selection.admits, unit.checks):
-            print(_listed(check, unit.card(check)) if given.json else f"{unit.card(check).identity}[{check.name.split('[', 1)[1]}")
+            print(
+                _listed(check, unit.card(check)) if given.json else f"{unit.card(check).identity}[{check.name.split('[', 1)[1]}"
+            )
             count += 1
     if not count:
         print("conformance: no check fits", file=sys.stderr)
@@ -179,7 +185,9 @@ def show(given: argparse.Namespace) -> int:
     for check in unit.checks:
         if unit.card(check) is card and selection.admits(check) and check.job.source not in shown:
             shown.add(check.job.source)
-            print(f"\n--- {check.framework}{f' [{check.row}]' if check.row else ''}: {_expected(check)}\n{check.job.source.strip()}")
+            print(
+                f"\n--- {check.framework}{f' [{check.row}]' if check.row else ''}: {_expected(check)}\n{check.job.source.strip()}"
+            )
     return 0
 
 
@@ -189,7 +197,9 @@ def repro(given: argparse.Namespace) -> int:
     mine = [check for check in unit.checks if unit.card(check) is card]
     fitting = [check for check in mine if check.target == given.target or check.target.startswith(f"{given.target}@")]
     if not fitting:
-        raise UserError(f"{card.identity} has no target {given.target!r}; it has {', '.join(dict.fromkeys(c.target for c in mine))}")
+        raise UserError(
+            f"{card.identity} has no target {given.target!r}; it has {', '.join(dict.fromkeys(c.target for c in mine))}"
+        )
     rows = [check for check in fitting if given.row in (None, check.row)]
     if not rows or (len(rows) > 1 and given.row is None):
         raise UserError(f"choose one with --row: {', '.join(check.row for check in fitting)}")

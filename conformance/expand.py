@@ -182,7 +182,8 @@ def _modes(case: Case, framework: Framework) -> list[str]:
     if case.steps and not case.trace:
         return [next(iter(framework.modes))]
     if case.mesh or case.observe:
-        return ["eager"] if framework.name != "numpy" else []
+        able = framework.meshes if case.mesh else framework.derivation
+        return [next(iter(framework.modes))] if able else []
     modes = framework.traced_modes if case.trace else list(framework.modes)
     return [mode for mode in modes if not case.modes or mode in case.modes]
 
@@ -216,7 +217,11 @@ def _expectations(row: Row, target: Target) -> tuple[dict[str, Spec], list[tuple
     """The outcomes that are possible, those that are expected, and the reasons of those that deviate."""
     case = row.case
     if case.outcomes:
-        return dict(case.outcomes), [(text, name) for text, name in case.expect.items() if Selector.parse(text).covers(target)], {}
+        return (
+            dict(case.outcomes),
+            [(text, name) for text, name in case.expect.items() if Selector.parse(text).covers(target)],
+            {},
+        )
     outcomes, expected, because = {CONFORMS: msgspec.convert(case.expect, Spec)}, [("any", CONFORMS)], {}
     for deviation in case.deviations:
         if _is_here(deviation, row) and Selector.parse(deviation.target).covers(target):

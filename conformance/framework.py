@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import warnings
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ class Framework(NamedTuple):
     distributions: tuple[str, ...]
     """Distributions that provide it, the first one to be advised."""
     runtime: str
-    """Import name of the runtime module; it is read, and never imported, outside a host."""
+    """Import name of the runtime module. Outside a host it is found and read; only packages around it are imported."""
     module: str
     """What ``same`` functions and dtypes are attributes of."""
     imports: str
@@ -53,7 +54,9 @@ class Framework(NamedTuple):
     cast: str
     counting: Counting | None = None
     derivation: str = ""
-    """Statements that show how FUNCTION is differentiated at ARGUMENTS."""
+    """Statements that show how FUNCTION is differentiated at ARGUMENTS; empty where the runtime has no derive()."""
+    meshes: bool = False
+    """Whether the runtime has place(), gather() and layout()."""
     options: dict[str, str] = {}
     """Options of a tracing function whose VALUE a case file cannot write down natively."""
     wide: str = ""
@@ -86,5 +89,8 @@ def frameworks() -> dict[str, Framework]:
     """All frameworks by name: the built-in ones, then those found by entry point."""
     found: dict[str, Any] = {name: importlib.import_module(f"conformance.dialects.{name}").FRAMEWORK for name in BUILTIN}
     for entry in metadata.entry_points(group=GROUP):
-        found.setdefault(entry.name, entry.load())
+        try:
+            found.setdefault(entry.name, entry.load())
+        except Exception as error:  # whatever is wrong with it is theirs, and must not keep the others from running
+            warnings.warn(f"the framework {entry.name!r} ({entry.value}) cannot be loaded: {error}", stacklevel=2)
     return found

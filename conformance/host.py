@@ -35,7 +35,9 @@ def serve(channel):
         runtime = _module("conformance_runtime", settings["runtime"])
         runtime.start(settings["device"], settings["mesh"])
     except BaseException as error:  # whatever keeps a framework from starting is told to the user
-        channel.send(json.dumps({"failed": f"{type(error).__name__}: {error}"[:LIMIT], "missing": isinstance(error, ImportError)}))
+        channel.send(
+            json.dumps({"failed": f"{type(error).__name__}: {error}"[:LIMIT], "missing": isinstance(error, ImportError)})
+        )
         return
     channel.send(json.dumps({"log": log, "python": platform.python_version(), "packages": _versions(settings["packages"])}))
     for text in channel:

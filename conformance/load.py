@@ -59,7 +59,7 @@ def load_row(file: File, index: int, filled: dict[str, Any]) -> Case:
 def _text(path: Path, shown: str) -> str:
     content = path.read_bytes()
     try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return content.decode()
     except UnicodeDecodeError as error:
         position = end_of(content[: error.start].decode(errors="replace"))
         raise CaseError([Mistake(shown, position, f"not UTF-8: byte 0x{content[error.start]:02x}")]) from None

@@ -108,8 +108,14 @@ def _source(check: Check, framework: Framework) -> tuple[str, list[tuple[str, An
 def _program(case: Case, framework: Framework) -> str:
     native = case.native.get(framework.name)
     if native is None:
-        return lower_function("program", list(case.inputs), parse(case.program), framework)
+        return _lowered(case.program, tuple(case.inputs), framework.name)
     return native_function("program", list(case.inputs), native.code if isinstance(native, Native) else native, framework)
+
+
+@functools.cache
+def _lowered(program: str, inputs: tuple[str, ...], framework: str) -> str:
+    """Every row and mode of a case runs the same source, unless a parameter is written into it."""
+    return lower_function("program", list(inputs), parse(program), frameworks()[framework])
 
 
 def _call(inputs: Inputs) -> tuple[str, Any]:

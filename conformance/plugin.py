@@ -29,12 +29,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "conformance cases")
     group.addoption("--framework", action="append", default=[], metavar="F", help="only this framework (may be repeated)")
     group.addoption(
-        "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled (may be repeated)"
+        "--target",
+        action="append",
+        default=[],
+        metavar="SELECTOR",
+        help="only targets that fit, such as jax:compiled (may be repeated)",
     )
-    group.addoption("--mode", action="append", default=[], metavar="M", help="only this mode (may be repeated); inductor runs on request")
+    group.addoption(
+        "--mode", action="append", default=[], metavar="M", help="only this mode (may be repeated); inductor runs on request"
+    )
     group.addoption("--device", default="cpu", metavar="D", help="where the frameworks compute: cpu, cuda or tpu (default: cpu)")
     group.addoption(
-        "--host", action="append", default=[], metavar="F=SPEC", help="run framework F with another interpreter: a path or an execnet spec"
+        "--host",
+        action="append",
+        default=[],
+        metavar="F=SPEC",
+        help="run framework F with another interpreter: a path or an execnet spec",
     )
     group.addoption("--results", metavar="FILE", help="write the results to FILE (JSON lines)")
     group.addoption("--report", metavar="DIR", help="write the HTML report to DIR; needs --results")
@@ -42,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in [*frameworks(), *MODES, *DEVICES]:
-        config.addinivalue_line("markers", f"{name}: conformance checks on this framework, mode or device")
+        config.addinivalue_line("markers", f"{_word(name)}: conformance checks on this framework, mode or device")
     config.stash[_RUN] = _Run(config, _selection(config))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -47,8 +48,12 @@ def read(text: str) -> ast.Module:
         raise ProgramError([Flaw(1, 1, "nested too deeply")]) from None
 
 
+@functools.cache
 def parse(text: str) -> ast.Module:
-    """Read a program; a bare expression is what it returns. Raises ProgramError for a syntax error."""
+    """Read a program; a bare expression is what it returns. Raises ProgramError for a syntax error.
+
+    Every target of a case reads the same program, so the tree is shared: it must not be changed.
+    """
     tree = read(text)
     if not _shallow(tree):
         raise ProgramError([Flaw(1, 1, f"nested deeper than {MAX_DEPTH} levels")])

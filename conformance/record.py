@@ -62,11 +62,12 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
     return Record(line, case_line(card), check.job.source, full, said)
 
 
-
 def failure_text(made: Record, check: Compiled, file: str) -> str:
     """What a person needs to see of a failed check."""
     line = made.line
-    expected = f"{line.expected} ({spec_text(check.outcomes[line.expected])})" if line.expected in check.outcomes else line.expected
+    expected = (
+        f"{line.expected} ({spec_text(check.outcomes[line.expected])})" if line.expected in check.outcomes else line.expected
+    )
     said = [f"claim     {made.case.claim}", f"expected  {expected}", f"outcome   {line.outcome}", f"seen      {made.seen}"]
     said += [f"not {name}: {why}" for name, why in line.against.items()]
     if line.outcome in check.outcomes:

@@ -81,7 +81,9 @@ def _input(name: str, spec: dict[str, Any], framework: Framework) -> str:
         children = [_input(f"{name}.{i}", child, framework) for i, child in enumerate(contents)]
         return f"[{', '.join(children)}]" if "list" in spec else f"({', '.join(children)},)"
     if "dict" in spec:
-        return "{" + ", ".join(f"{key!r}: {_input(f'{name}.{key}', child, framework)}" for key, child in spec["dict"].items()) + "}"
+        return (
+            "{" + ", ".join(f"{key!r}: {_input(f'{name}.{key}', child, framework)}" for key, child in spec["dict"].items()) + "}"
+        )
     array, dtype = _array(name, spec)
     if dtype == "bfloat16":
         return framework.cast.replace("ARRAY", array).replace("DTYPE", native_name(framework, "bfloat16"))
@@ -97,7 +99,11 @@ def _array(name: str, spec: dict[str, Any]) -> tuple[str, str]:
         text = f"np.array({_literal(value)}, dtype=np.{_stored(dtype)})"
         return (text if shape is None else f"np.full({shape}, {text})"), dtype
     dtype = spec["dtype"] or "float32"
-    fill = "arange" if spec["value"] == "arange" else spec["fill"] or ("normal" if "float" in dtype or "complex" in dtype else "integers")
+    fill = (
+        "arange"
+        if spec["value"] == "arange"
+        else spec["fill"] or ("normal" if "float" in dtype or "complex" in dtype else "integers")
+    )
     random = f"np.random.RandomState({seed_of(name, shape)})"  # type: ignore[no-untyped-call]
     low, high = (0, 2) if dtype == "bool" else (0 if dtype[0] == "u" else -4, 5)
     size = int(np.prod(shape, dtype=np.int64))

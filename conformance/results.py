@@ -143,7 +143,9 @@ class Writer:
             self._file.write(_encode(line) + b"\n")
             self._file.flush()
         except OSError as error:
-            raise ResultsError(f"the results could not be written to {self.partial}: {error.strerror}; what was written is kept") from None
+            raise ResultsError(
+                f"the results could not be written to {self.partial}: {error.strerror}; what was written is kept"
+            ) from None
 
     def close(self, environment: dict[str, Any], *, complete: bool) -> Path:
         """Sort and close a complete run; leave an incomplete one as FILE.partial. Returns the file that there is now."""
@@ -219,7 +221,9 @@ def read(path: Path) -> Run:
         else:
             footer = line
     if footer is not None and footer.checks != len(run.checks):
-        raise ResultsError(f"{path} has {len(run.checks)} checks, and its footer says {footer.checks}: the file was cut or edited")
+        raise ResultsError(
+            f"{path} has {len(run.checks)} checks, and its footer says {footer.checks}: the file was cut or edited"
+        )
     times = _times(path)
     seconds = times.get("seconds", {})
     checks = [msgspec.structs.replace(check, seconds=seconds.get(check.identity, 0.0)) for check in run.checks]

@@ -20,7 +20,13 @@ class Selection:
     """Frameworks, modes, targets, a device, and the interpreters to run them with. Raises SelectionError."""
 
     def __init__(
-        self, *, framework: Iterable[str] = (), mode: Iterable[str] = (), target: Iterable[str] = (), device: str = "cpu", host: Iterable[str] = ()
+        self,
+        *,
+        framework: Iterable[str] = (),
+        mode: Iterable[str] = (),
+        target: Iterable[str] = (),
+        device: str = "cpu",
+        host: Iterable[str] = (),
     ) -> None:
         self.frameworks = [_one_of(name, frameworks(), "framework") for name in framework]
         self.modes = [_one_of(name, MODES, "mode") for name in mode]

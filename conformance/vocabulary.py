@@ -31,9 +31,7 @@ einsum(subscripts, operands)  outer(x1, x2)  softmax(x, *, axis)
 The last line is not in the standard, and every framework has it.
 """
 
-DTYPES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
-)
+DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
 CONSTANTS = ["inf", "nan", "pi", "newaxis"]
 BUILTINS = frozenset("range len int float tuple list dict enumerate zip print isinstance True False None".split())
 ATTRIBUTES = frozenset(["shape", "dtype", "ndim", "T", "mT"])

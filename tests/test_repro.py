@@ -38,7 +38,12 @@ def run_alone(text: str, folder):
 
 
 def numbers(text: str) -> list[float]:
-    return [float(word) for word in re.findall(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)", re.sub(r"dtype=\S+|shape=\S+|numpy=", "", text))]
+    return [
+        float(word)
+        for word in re.findall(
+            r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)", re.sub(r"dtype=\S+|shape=\S+|numpy=", "", text)
+        )
+    ]
 
 
 TARGETS = [f"{f.name}:{mode}@cpu" for f in frameworks().values() for mode in f.modes]

@@ -191,7 +191,9 @@ def test_an_interrupted_run_keeps_what_ran_and_is_not_complete(tmp_path):
     )
     partial = tmp_path / "reports/results.jsonl.partial"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (partial.exists() and b'"good"' in partial.read_bytes().replace(b"mine/cases/", b"")):
+    while time.monotonic() < deadline and not (
+        partial.exists() and b'"good"' in partial.read_bytes().replace(b"mine/cases/", b"")
+    ):
         if partial.exists() and b"mine/cases/good" in partial.read_bytes():
             break
         time.sleep(0.1)
@@ -245,7 +247,11 @@ def test_results_that_cannot_be_written_end_the_run_with_one_message(tmp_path):
     write(tmp_path, "title: Mine\ncases:\n" + "".join(native(f"case-{i}", "return 1") for i in range(100)))
     limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)); from conformance.cli import main; "
     done = subprocess.run(
-        [sys.executable, "-c", limit + "sys.exit(main(['run', 'mine']))"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", limit + "sys.exit(main(['run', 'mine']))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     said = done.stdout + done.stderr
     assert done.returncode == 2
@@ -284,7 +290,10 @@ def test_list_names_each_check_without_running_it(tmp_path):
 
 
 def test_hosts_of_another_interpreter_are_used(tmp_path):
-    write(tmp_path, f"title: Mine\ncases:\n{GOOD.replace('return 1', 'import sys; return sys.executable').replace('value: 1', 'dtype: str')}")
+    write(
+        tmp_path,
+        f"title: Mine\ncases:\n{GOOD.replace('return 1', 'import sys; return sys.executable').replace('value: 1', 'dtype: str')}",
+    )
     other = tmp_path / "other"
     subprocess.run([sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", other], check=True)
     site = next((other / "lib").glob("python*/site-packages"))

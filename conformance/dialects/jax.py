@@ -38,6 +38,7 @@ def marked(*args, body=FUNCTION, **kwargs):
         swap=("", ""),
         read="{'traces': traces}",
     ),
+    meshes=True,
     derivation="""\
 value, linear = jax.linearize(FUNCTION, ARGUMENTS)
 print(jax.make_jaxpr(linear)(ARGUMENTS))

@@ -86,7 +86,7 @@ FRAMEWORK = Framework(
         "trunc": "tf.math.sign(x) * tf.floor(tf.abs(x))",
         "unstack": "tf.unstack(x, axis=axis)",
         "var": "tf.math.reduce_variance(x, axis=axis, keepdims=keepdims)",
-        "vecdot": "tf.reduce_sum(tf.math.conj(x1) * x2, axis=axis)",
+        "vecdot": "tf.reduce_sum(tf.math.conj(x1) * x2, axis=-1)",
         "where": "tf.where(condition, x1, x2)",
     },
     names={"newaxis": "None", "inf": "float('inf')", "nan": "float('nan')", "pi": "np.pi"},
@@ -112,6 +112,7 @@ def triu(x, k=0):
     counting=Counting(
         before="", function="FUNCTION", swap=("", ""), read="{'traces': FUNCTION.experimental_get_tracing_count()}"
     ),
+    meshes=True,
     derivation="""\
 with tf.GradientTape() as tape:
     tape.watch([ARGUMENTS])

@@ -86,6 +86,7 @@ def counting_backend(graph, example_inputs):
         swap=("'aot_eager'", "counting_backend"),
         read="{'graphs': graphs}",
     ),
+    meshes=True,
     derivation="""\
 value, pull = torch.func.vjp(FUNCTION, ARGUMENTS)
 print(pull(torch.ones_like(value)))

@@ -75,9 +75,10 @@ def over_the_shorter(a, b):
 
 
 def refusing_unequal_batches(a, b):
+    made = np.matmul(a, b)
     if a.shape[:-2] != b.shape[:-2]:
         raise ValueError("matmul: the batch dimensions are not the same")
-    return np.matmul(a, b)
+    return made
 
 
 def taking_scalars(a, b):
@@ -99,24 +100,12 @@ def einsum_without_repeats(subscripts, operands):
     return np.einsum(",".join(terms) + arrow + right, *operands)
 
 
-def einsum_unsorted(subscripts, operands):
-    """The letters of an implicit output stand in order of appearance."""
-    if "->" not in subscripts and "." not in subscripts:
-        subscripts += "->" + "".join(c for c in dict.fromkeys(subscripts) if c != "," and subscripts.count(c) == 1)
-    return np.einsum(subscripts, *operands)
-
-
 # --- indexing
 
 
 def swapped_newaxis(x, index):
     """``[None, :]`` for ``[:, None]`` and the other way round."""
     return x[index[::-1] if isinstance(index, tuple) and len(index) == 2 and None in index else index]
-
-
-def stepless(x, index):
-    parts = index if isinstance(index, tuple) else (index,)
-    return x[tuple(slice(p.start, p.stop) if isinstance(p, slice) and (p.step or 1) > 1 else p for p in parts)]
 
 
 def gathering(x, index):
@@ -139,8 +128,9 @@ def zero_wins(a, b):
 
 
 def blended(condition, a, b):
-    """Chosen by multiplication, so that what is not chosen is still there where it is NaN."""
-    made = condition * np.asarray(a) + np.logical_not(condition) * np.asarray(b)
+    """Chosen by multiplication with 1 and 0, so that a NaN that is not chosen is still there."""
+    chosen = np.not_equal(condition, 0)
+    made = chosen * np.asarray(a) + ~chosen * np.asarray(b)
     return made.astype(np.where(condition, a, b).dtype)
 
 
@@ -159,6 +149,10 @@ def reducing(reduce, axis=lambda axis: axis, keepdims=lambda keepdims: keepdims)
     )
 
 
+def over_something(reduce, of_nothing):
+    return lambda x, **rest: (reduce if x.size else of_nothing)(x, **rest)
+
+
 def sum_in_int32(x, axis=None, dtype=None, keepdims=False):
     return np.sum(x, axis=axis, dtype=np.int32 if dtype is None and x.dtype.kind in "bi" else dtype, keepdims=keepdims)
 
@@ -169,11 +163,6 @@ def mean_of_nonzero(x, axis=None, keepdims=False):
 
 
 # --- tracing
-
-
-def with_globals(self, arguments):
-    space = self.function.__globals__
-    return twin.signature(arguments), tuple(space[n].data.tobytes() for n in sorted(space) if isinstance(space[n], twin.Array))
 
 
 def freezing(self, arguments):
@@ -191,7 +180,7 @@ FAULTS = {
     "matmul_half_sums": {"matmul": only(both("float16"), summing(lambda x: np.add.accumulate(x, axis=-2)[..., -1, :]))},
     "matmul_zero_wins": {"matmul": only(not_finite, summing(lambda x: np.sum(x, axis=-2), zero_wins))},
     "matmul_loses_nan": {"matmul": only(not_finite, without_nan)},
-    "matmul_saturates": {"matmul": only(INTEGERS, saturated)},
+    "matmul_saturates": {"matmul": only(both("int8", "uint8", "int32"), saturated)},
     "matmul_int_to_float": {"matmul": only(INTEGERS, lambda a, b: np.matmul(a, b).astype(np.float64))},
     "matmul_first_dtype": {"matmul": only(lambda a, b: a.dtype != b.dtype, lambda a, b: np.matmul(a, b).astype(a.dtype))},
     "matmul_conjugates": {"matmul": only(both("complex64"), lambda a, b: np.matmul(np.conj(a), b))},
@@ -212,41 +201,29 @@ FAULTS = {
     "matmul_lookup_error": {"matmul": raising_lookup_error},
     "outer_swapped": {"outer": lambda a, b: np.outer(b, a)},
     "einsum_ignores_repeats": {"einsum": einsum_without_repeats},
-    "einsum_not_alphabetical": {"einsum": einsum_unsorted},
-    "tensordot_first_axes": {
-        "tensordot": lambda a, b, axes=2: np.tensordot(a, b, (range(axes), range(axes)) if isinstance(axes, int) else axes)
-    },
-    "vecdot_no_conjugate": {"vecdot": lambda a, b, axis=-1: np.sum(a * b, axis=axis)},
-    "permute_inverse": {"permute_dims": lambda x, axes: np.transpose(x, np.argsort(axes))},
     "reshape_fortran": {"reshape": lambda x, shape: np.reshape(x, shape, order="F")},
-    "reshape_aliases": {"reshape": lambda x, shape: twin.Array(np.reshape(x, shape))},
     "concat_first_axis": {"concat": lambda arrays, axis=0: np.concatenate(arrays, axis=0)},
     "newaxis_other_end": {"getitem": swapped_newaxis},
-    "getitem_ignores_step": {"getitem": stepless},
     "mask_gathers": {"getitem": gathering},
     "setitem_lost": {"setitem": lambda x, index, value: None},
     "add_in_place": {"add": add_in_place},
     "less_or_equal": {"less": np.less_equal},
     "less_is_int8": {"less": lambda a, b: np.less(a, b).astype(np.int8)},
-    "nan_equals_nan": {"equal": lambda a, b: np.equal(a, b) | (np.isnan(a) & np.isnan(b))},
     "where_inverted": {"where": lambda condition, a, b: np.where(condition, b, a)},
     "where_blends": {"where": blended},
     "tril_off_by_one": {"tril": lambda x, k=0: np.tril(x, k - 1)},
     "arange_closed": {"arange": closed_arange},
-    "invert_is_not": {"bitwise_invert": lambda x: np.logical_not(x).astype(x.dtype)},
     "sum_keeps_axis": {"sum": reducing(np.sum, keepdims=lambda keepdims: True)},
     "sum_drops_axis": {"sum": reducing(np.sum, keepdims=lambda keepdims: False)},
     "sum_other_axis": {"sum": reducing(np.sum, axis=lambda axis: None if axis is None else -1 - axis)},
     "sum_in_int32": {"sum": sum_in_int32},
     "mean_skips_zeros": {"mean": mean_of_nonzero},
-    "all_of_nothing": {"all": lambda x, axis=None, keepdims=False: np.all(x, axis=axis, keepdims=keepdims) & (x.size > 0)},
-    "any_of_nothing": {"any": lambda x, axis=None, keepdims=False: np.any(x, axis=axis, keepdims=keepdims) | (x.size == 0)},
+    "any_and_all_of_nothing": {"all": over_something(np.all, np.any), "any": over_something(np.any, np.all)},
     "softmax_without_max": {"softmax": lambda x, axis=-1: np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True)},
     "softmax_first_axis": {"softmax": lambda x, axis=-1: twin.softmax_of(x, axis=0)},
     "trace_every_call": {"signature": lambda self, arguments: object()},
     "trace_once": {"signature": lambda self, arguments: None},
     "trace_counted_twice": {"traces": property(lambda self: len(self.captured) + bool(self.captured))},
-    "trace_at_new_globals": {"signature": with_globals},
     "trace_freezes_globals": {"capture": freezing},
     "trace_remembers_result": {"capture": remembering},
 }
@@ -263,8 +240,8 @@ def spoil(name):
 
 
 def framework(name):
-    """The framework with this fault. Where tracing is right there is no need to look at it again."""
-    traced = not FAULTS[name].keys() <= twin.FUNCTIONS.keys()
+    """The framework with this fault; it traces only where that is what it does wrong."""
+    traced = name.startswith("trace_")
     return twin_dialect.FRAMEWORK._replace(
         name=name,
         imports=f"import faults\nimport numpy as np\n\ntwin = faults.spoil({name!r})",
