@@ -6,6 +6,7 @@ does is known by a runtime, a module that is sent along; its functions are descr
 
 import base64
 import faulthandler
+import functools
 import json
 import linecache
 import os
@@ -20,6 +21,7 @@ import zlib
 from importlib import metadata
 
 LIMIT = 4000  # characters of an error's text
+KEPT = 1000  # sources that are kept for those who read them
 
 
 def serve(channel):
@@ -41,16 +43,16 @@ def serve(channel):
         return
     channel.send(json.dumps({"log": log, "python": platform.python_version(), "packages": _versions(settings["packages"])}))
     for text in channel:
-        os.ftruncate(2, 0)  # so that what the log holds was written by the job in hand
-        job = json.loads(text)
-        started = time.perf_counter()
-        reply = run(runtime, job)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        reply["id"] = job["id"]
-        reply["seconds"] = time.perf_counter() - started
-        reply["memory"] = _resident()
-        channel.send(json.dumps(reply))
+        for job in json.loads(text):
+            os.ftruncate(2, 0)  # so that what the log holds was written by the job in hand
+            started = time.perf_counter()
+            reply = run(runtime, job)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            reply["id"] = job["id"]
+            reply["seconds"] = time.perf_counter() - started
+            reply["memory"] = _resident()
+            channel.send(json.dumps(reply))
 
 
 def run(runtime, job):
@@ -64,7 +66,7 @@ def run(runtime, job):
     step = -1
     try:
         with runtime.scope(job["x64"]):
-            space = _namespace(job["source"], job["filename"])
+            space = _namespace(job)
             made = {name: _make(runtime, name, spec, job) for name, spec in job["inputs"].items()}
             space.update({name: _make(runtime, name, spec, job) for name, spec in job["state"].items()})
             if job["observe"] == "derivation":
@@ -126,25 +128,35 @@ def _plain(message):
 
 
 _loaded = 0
+_compiled = {}
 
 
-def _namespace(source, filename):
-    """Execute source as a module of its own. It is registered so that inspect, AutoGraph and Dynamo can read it."""
+def _namespace(job):
+    """Execute a job's source as a module of its own. It is registered so that inspect, AutoGraph and Dynamo can read it."""
+    # Dynamo remembers what it learnt by file and line, so that what is traced gets a file of its own each time.
+    code = None if job["trace"] else _compiled.get(job["source"])
+    if code is None:
+        code = _compile(job["source"], job["filename"])
+    space = {"__name__": "program"}
+    exec(code, space)
+    return space
+
+
+def _compile(source, filename):
     global _loaded
     _loaded += 1
     filename = f"conformance/{_loaded}/{filename}"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    stale = f"conformance/{_loaded - 1000}/"
-    for name in [name for name in linecache.cache if name.startswith(stale)]:
-        del linecache.cache[name]
-    space = {"__name__": "program"}
-    exec(compile(source, filename, "exec"), space)
-    return space
+    code = compile(source, filename, "exec")
+    _compiled[source] = code
+    if len(_compiled) > KEPT:
+        linecache.cache.pop(_compiled.pop(next(iter(_compiled))).co_filename, None)
+    return code
 
 
 def _absent(job):
     """Whether the expression fails, as it does while the framework lacks what it names."""
-    space = _namespace(job["source"], job["filename"])
+    space = _namespace(job)
     try:
         eval(job["absent"], space)
     except (AttributeError, ImportError):
@@ -207,7 +219,8 @@ def array_of(name, spec):
 def filled(name, shape, dtype, fill):
     """Numbers by a fixed recipe. RandomState is frozen, so the same seed gives the same numbers for ever (NEP 19)."""
     size = int(np.prod(shape, dtype=np.int64))
-    random = np.random.RandomState(seed_of(name, shape))
+    random = _random()
+    random.seed(seed_of(name, shape))
     if not fill:
         fill = "normal" if "float" in dtype or "complex" in dtype else "integers"
     if fill == "arange":
@@ -221,6 +234,11 @@ def filled(name, shape, dtype, fill):
     else:
         flat = random.standard_normal(size) if fill == "normal" else random.random_sample(size)
     return flat.reshape(shape)
+
+
+@functools.lru_cache(maxsize=None)
+def _random():
+    return np.random.RandomState()  # one for all, for making one takes longer than most checks
 
 
 def seed_of(name, shape):

@@ -311,7 +311,8 @@ def _close(seen: Array, values: np.ndarray, tolerance: Any) -> np.ndarray:
         rtol, atol = tolerance.rtol, tolerance.atol
     wide = seen.values.astype(np.complex128 if seen.values.dtype.kind == "c" else np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(np.isclose(wide, values, rtol=rtol, atol=atol, equal_nan=True))
+        close = np.abs(wide - values) <= atol + rtol * np.abs(values)
+    return np.asarray((close & np.isfinite(values)) | (wide == values) | ((wide != wide) & (values != values)))
 
 
 def _tree(data: Any) -> Tree:

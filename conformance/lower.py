@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import json
 import re
 import textwrap
 from collections.abc import Iterable
@@ -47,9 +46,9 @@ class Job(msgspec.Struct, frozen=True):
     absent: str = ""
     timeout: float = 60.0
 
-    def message(self, number: int) -> str:
-        """The job as it travels. JSON of the standard library, since NaN and infinities must survive."""
-        return json.dumps({**msgspec.to_builtins(self), "id": number})
+    def message(self, number: int) -> dict[str, Any]:
+        """The job as it travels."""
+        return {**msgspec.to_builtins(self), "id": number}
 
 
 def lower(check: Check) -> Job:

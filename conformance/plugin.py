@@ -247,13 +247,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def _packed(made: Record) -> str:
-    return msgspec.json.encode([msgspec.structs.asdict(made.line), made.case, made.source, made.full, made.seen]).decode()
+    return msgspec.json.encode([msgspec.structs.asdict(made.line), made.case, made.source, made.full]).decode()
 
 
 def _unpacked(text: str) -> Record:
-    line, case, source, full, seen = msgspec.json.decode(text)
+    line, case, source, full = msgspec.json.decode(text)
     case.pop("kind", None)
-    return Record(CheckLine(**line), CaseLine(**case), source, full, seen)
+    return Record(CheckLine(**line), CaseLine(**case), source, full, None)
 
 
 # --- with pytest-xdist

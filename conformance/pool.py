@@ -19,8 +19,8 @@ from conformance.framework import Framework, frameworks
 from conformance.lower import Job
 from conformance.selection import not_installed
 
-WINDOW = 8
-"""Jobs sent ahead of their answers, so that a host never waits for its parent."""
+BATCH = 8
+"""Jobs in a message. A host has one to two of them in hand, so that it never waits for its parent."""
 START_TIMEOUT = 180.0
 HOSTS = 8
 """Hosts alive at once, where there are fewer cores: enough for the frameworks that come along."""
@@ -184,10 +184,11 @@ class Pool:
         renew = False
         try:
             while True:
-                with self._changed:
-                    while lane.waiting and len(flying) < WINDOW and not renew:
-                        flying.append(lane.waiting.popleft())
-                        host.send(*flying[-1])
+                if len(flying) <= BATCH and not renew:
+                    with self._changed:
+                        batch = [lane.waiting.popleft() for _ in range(min(BATCH, len(lane.waiting)))]
+                    flying.extend(batch)
+                    host.send(batch)
                 if not flying:
                     return
                 number, job = flying[0]
@@ -268,9 +269,11 @@ class Host:
         self.log = hello["log"]
         self.environment = Environment(hello["python"], hello["packages"])
 
-    def send(self, number: int, job: Job) -> None:
+    def send(self, jobs: list[tuple[int, Job]]) -> None:
+        """Hand over jobs. JSON of the standard library, since NaN and infinities must survive."""
         try:
-            self.channel.send(job.message(number))
+            if jobs:
+                self.channel.send(json.dumps([job.message(number) for number, job in jobs]))
         except OSError:
             pass  # it has died; receiving will say so
 

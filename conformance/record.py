@@ -22,26 +22,27 @@ class Record(NamedTuple):
     case: CaseLine
     source: str
     full: dict[str, Any]
-    seen: str
-    """What was seen, in a line or two."""
+    seen: Observation | None
+    """What was seen, where anything was."""
 
 
 def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | None, version: str | None) -> Record:
     """Judge an answer. ``reference`` is the answer of the check's reference job, if it has one."""
     expected = expected_outcome(check.expected, _version(version))
+    norm = decode(reference.observation) if reference is not None and reference.kind == "seen" else None
     full: dict[str, Any] = {}
     seen: Observation | None = None
     against: dict[str, str] = {}
     if answer.kind != "seen":
-        outcome, data, said = answer.kind, {"text": answer.text} if answer.text else {}, answer.text
+        outcome, data = answer.kind, {"text": answer.text} if answer.text else {}
     elif check.job.absent:
         outcome, against = (UNSUPPORTED, {}) if answer.observation["absent"] else (UNEXPECTED, {UNSUPPORTED: _exists(check)})
-        data, said = {"absent": answer.observation["absent"]}, f"{check.job.absent} {'is absent' if not against else 'exists'}"
+        data = {"absent": answer.observation["absent"]}
     else:
         seen = decode(answer.observation)
-        outcome, against = judge(seen, check.outcomes, decode(reference.observation) if reference else None, card.tolerance)
-        data, said = observation_data(seen, full), seen_text(seen)
-        if reference is not None and reference.kind != "seen":
+        outcome, against = judge(seen, check.outcomes, norm, card.tolerance)
+        data = observation_data(seen, full)
+        if reference is not None and norm is None:
             outcome, against = UNEXPECTED, {"reference": f"the reference {reference.kind}: {reference.text}"}
     line = CheckLine(
         case=card.identity,
@@ -52,14 +53,14 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
         expected=expected,
         passed=_passed(outcome, expected),
         observation=data,
-        expectation=_expectation(check.outcomes.get(expected or ""), reference),
+        expectation=_expectation(check.outcomes.get(expected or ""), norm),
         because=answer.text if outcome == NOT_RUN else check.because.get(outcome, ""),
         against=against,
         source=source_digest(check.job.source),
         trace=check.job.trace,
         seconds=answer.seconds,
     )
-    return Record(line, case_line(card), check.job.source, full, said)
+    return Record(line, case_line(card), check.job.source, full, seen)
 
 
 def failure_text(made: Record, check: Compiled, file: str) -> str:
@@ -68,7 +69,7 @@ def failure_text(made: Record, check: Compiled, file: str) -> str:
     expected = (
         f"{line.expected} ({spec_text(check.outcomes[line.expected])})" if line.expected in check.outcomes else line.expected
     )
-    said = [f"claim     {made.case.claim}", f"expected  {expected}", f"outcome   {line.outcome}", f"seen      {made.seen}"]
+    said = [f"claim     {made.case.claim}", f"expected  {expected}", f"outcome   {line.outcome}", f"seen      {_seen(made)}"]
     said += [f"not {name}: {why}" for name, why in line.against.items()]
     if line.outcome in check.outcomes:
         said.append(f"{_advice(line)}; if that is right, say so in {file}")
@@ -76,6 +77,10 @@ def failure_text(made: Record, check: Compiled, file: str) -> str:
     return "\n".join(
         [*said, "", made.source.strip(), "", f"reproduce: conformance repro {line.case}{row} --target {line.target}"]
     )
+
+
+def _seen(made: Record) -> str:
+    return seen_text(made.seen) if made.seen else str(made.line.observation.get("text", ""))
 
 
 def _advice(line: CheckLine) -> str:
@@ -96,13 +101,12 @@ def _exists(check: Compiled) -> str:
     return f"{check.job.absent} exists now, so the case's reason no longer holds: {check.because[UNSUPPORTED]}"
 
 
-def _expectation(spec: Spec | None, reference: Answer | None) -> dict[str, Any]:
+def _expectation(spec: Spec | None, norm: Observation | None) -> dict[str, Any]:
     if spec is None:
         return {}
     data = {name: _plain(value) for name, value in spec.items()}
-    if data.get("value") == "reference" and reference is not None and reference.kind == "seen":
-        results = decode(reference.observation).results
-        data["value"] = {"reference": tree_data(results[-1])} if results else {"reference": None}
+    if data.get("value") == "reference" and norm is not None:
+        data["value"] = {"reference": tree_data(norm.results[-1]) if norm.results else None}
     return data
 
 

@@ -7,6 +7,7 @@ footer. What changes every time (dates, seconds) goes to ``FILE.times.json``, wh
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 import time
@@ -312,16 +313,15 @@ def _text(text: str, full: dict[str, Any]) -> str:
 def plain_values(values: np.ndarray) -> Any:
     """Nested lists; floats as short as their dtype allows; NaN and infinities as text, for JSON has none."""
     if values.dtype.kind == "f":
-        return _map_nested(values.tolist(), lambda v: _float(v, values.dtype))
+        return _map_nested(values.astype(str).tolist(), _float)
     if values.dtype.kind == "c":
         return _map_nested(values.tolist(), str)
     return values.tolist()
 
 
-def _float(value: float, dtype: np.dtype) -> Any:
-    if value != value or value in (float("inf"), float("-inf")):
-        return str(value)
-    return float(np.format_float_positional(dtype.type(value), unique=True)) if dtype != np.float64 else value
+def _float(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
 
 
 def _map_nested(value: Any, of: Any) -> Any:
