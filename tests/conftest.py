@@ -12,6 +12,7 @@ from conformance.document import CaseError
 from conformance.expand import Check, expand
 from conformance.load import load
 
+
 @pytest.fixture
 def write_cases(tmp_path: Path) -> Callable[[str | bytes], Path]:
     """Write a case file ``area/topic.yaml``."""

@@ -67,7 +67,10 @@ def test_an_empty_document_is_nothing() -> None:
         ("é: b\0", "1:5: not YAML: the character #x0000 cannot stand here"),
         ("a:\n  ééé\x07", "2:6: not YAML: the character #x0007 cannot stand here"),
         ('a: "\\ud800"', "1:7: not YAML: "),
-        ("a: !!python/object/apply:os.system [echo]", "1:4: the tag !!python/object/apply:os.system is not allowed; only plain YAML 1.2 is"),
+        (
+            "a: !!python/object/apply:os.system [echo]",
+            "1:4: the tag !!python/object/apply:os.system is not allowed; only plain YAML 1.2 is",
+        ),
         ("a: !!python/name:os.system x", "1:4: the tag !!python/name:os.system is not allowed; only plain YAML 1.2 is"),
         ("a: !odd {b: 1}", "1:4: the tag !odd is not allowed; only plain YAML 1.2 is"),
         ("a: !!set {b}", "1:4: the tag !!set is not allowed; only plain YAML 1.2 is"),

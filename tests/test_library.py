@@ -104,7 +104,9 @@ def test_another_device_is_compiled_anew(tmp_path: Path, cache: Path) -> None:
     assert library.unit(path, "tpu").checks[0].device == "tpu"
 
 
-@pytest.mark.parametrize("spoil", [lambda content: b"", lambda content: content[:-10], lambda content: b"\xff" * 100, lambda content: b"\x80"])
+@pytest.mark.parametrize(
+    "spoil", [lambda content: b"", lambda content: content[:-10], lambda content: b"\xff" * 100, lambda content: b"\x80"]
+)
 def test_a_broken_cache_file_is_ignored(
     tmp_path: Path, cache: Path, compiled: list[Path], spoil: Callable[[bytes], bytes]
 ) -> None:
@@ -150,7 +152,11 @@ def test_mistakes_of_lowering_have_a_place(tmp_path: Path, cache: Path) -> None:
 
 
 def test_case_files_are_those_with_cases(tmp_path: Path) -> None:
-    wanted = [write(tmp_path, "b/two.yaml"), write(tmp_path, "a/one.yaml"), write(tmp_path, "a/bom.yaml", f"\ufeffcases:\n{CASE}")]
+    wanted = [
+        write(tmp_path, "b/two.yaml"),
+        write(tmp_path, "a/one.yaml"),
+        write(tmp_path, "a/bom.yaml", f"\ufeffcases:\n{CASE}"),
+    ]
     write(tmp_path, "a/other.yaml", "name: CI\non: push\n")
     write(tmp_path, "a/text.txt")
     write(tmp_path, "a/not.yaml", "x: |\n  cases:\n")

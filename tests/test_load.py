@@ -51,7 +51,10 @@ SCENARIO = edit(
 )
 DERIVATION = edit(
     ("    inputs: {x: [1, 2]}\n    program: x + x\n", "    define: |\n      def f(x):\n          return x * 4.0\n"),
-    ("    expect: {value: [2, 4]}", "    at: {x: 2.0}\n    observe: derivation\n    expect: {linear: {a: xt * 4.0}, value: {x: 4.0}}"),
+    (
+        "    expect: {value: [2, 4]}",
+        "    at: {x: 2.0}\n    observe: derivation\n    expect: {linear: {a: xt * 4.0}, value: {x: 4.0}}",
+    ),
 )
 NATIVE = edit(("program: x + x", "native: {torch: return x + x}"))
 OUTCOMES = edit(("    expect: {value: [2, 4]}", "    outcomes: {a: {value: [2, 4]}, b: {value: [3, 4]}}\n    expect: {any: a}"))
@@ -71,8 +74,16 @@ def program(*lines: str) -> str:
 
 
 GOOD_ONES = {
-    **{"program": GOOD, "scenario": SCENARIO, "derivation": DERIVATION, "native": NATIVE, "outcomes": OUTCOMES, "mesh": MESH},
-    **{"deviation": DEVIATION, "unsupported": UNSUPPORTED, "parameters": PARAMETERS, "variants": VARIANTS},
+    "program": GOOD,
+    "scenario": SCENARIO,
+    "derivation": DERIVATION,
+    "native": NATIVE,
+    "outcomes": OUTCOMES,
+    "mesh": MESH,
+    "deviation": DEVIATION,
+    "unsupported": UNSUPPORTED,
+    "parameters": PARAMETERS,
+    "variants": VARIANTS,
     "carriage returns": GOOD.replace("\n", "\r\n"),
     "old carriage returns": GOOD.replace("\n", "\r"),
     "byte order mark": f"\ufeff{GOOD}",
@@ -88,7 +99,10 @@ GOOD_ONES = {
     "a parameter for a function": edit(("x * $q", "$q(x)"), ("[2, 3]", "[sum, abs]"), of=PARAMETERS),
     "a parameter for an input": edit(("[1, 2]}", "[1], y: [1]}"), ("x * $q", "$q"), ("[2, 3]", "[x, y]"), of=PARAMETERS),
     "a parameter for an outcome": edit(
-        ("x + x", "x + $q.x"), ("    program", "    parametrize: {q: [{x: 1, sees: a}]}\n    program"), ("any: a", "any: $q.sees"), of=OUTCOMES
+        ("x + x", "x + $q.x"),
+        ("    program", "    parametrize: {q: [{x: 1, sees: a}]}\n    program"),
+        ("any: a", "any: $q.sees"),
+        of=OUTCOMES,
     ),
 }
 
@@ -114,7 +128,10 @@ TYPES = [
     (edit(("id: one", "§ids: one")), "unknown key 'ids'; did you mean 'id'?"),
     (edit(("id: one\n    claim", "§claim")), "missing key 'id'"),
     (edit(("id: one", "§id: one"), ("    claim: one and one make two\n", "")), "missing key 'claim' in case 'one'"),
-    (edit(("id: one", "§id: one"), ("    expect: {value: [2, 4]}\n", "")), "missing key 'expect': say what must be seen in case 'one'"),
+    (
+        edit(("id: one", "§id: one"), ("    expect: {value: [2, 4]}\n", "")),
+        "missing key 'expect': say what must be seen in case 'one'",
+    ),
     (edit((", because: it is", ""), ("{target", "§{target"), of=DEVIATION), "missing key 'because' in case 'one'"),
     (edit(("x + x", "§[x]")), "'program': ['x'] is not text in case 'one'"),
     (edit(("{value: [2, 4]}", "§[2, 4]")), "'expect': [2, 4] is not a mapping in case 'one'"),
@@ -130,7 +147,10 @@ TYPES = [
     (edit((", b:", ", §B_1:"), of=OUTCOMES), "'B_1' is not lower-case words joined by hyphens in case 'one'"),
     (edit(("    program", "    timeout: §-1\n    program")), "'timeout': -1 is less than or equal to the minimum of 0"),
     (edit(("    program", "    timeout: §.nan\n    program")), "Expected `float` > 0.0"),
-    (edit(("    program", "    tolerance: {because: so, rtol: §-1.0}\n    program")), "'rtol': -1.0 is less than the minimum of 0"),
+    (
+        edit(("    program", "    tolerance: {because: so, rtol: §-1.0}\n    program")),
+        "'rtol': -1.0 is less than the minimum of 0",
+    ),
     (edit(("{a: {value: [2, 4]}, b: {value: [3, 4]}}", "§{}"), of=OUTCOMES), "'outcomes': {} "),
     (edit(("{a: 4}", "{a: §0}"), of=MESH), "'a': 0 is less than the minimum of 1 in case 'one'"),
     (edit(("{value: [2, 4]}", "{slices: {§x: ['0:1']}}")), "'x' is not the number of a device in case 'one'"),
@@ -144,7 +164,10 @@ TYPES = [
     ("title: T\ncases: §[]", "no cases"),
     ("title: T\ncases: §{a: 1}", "'cases': {'a': 1} is not a list"),
     ("title: T\ncases: [§a]", "'a' is not a mapping"),
-    (f"{GOOD}{edit(('id: one', 'id: §one')).partition('cases:')[2].lstrip()}".replace("\n- id", "\n  - id"), "two cases have the id 'one'"),
+    (
+        f"{GOOD}{edit(('id: one', 'id: §one')).partition('cases:')[2].lstrip()}".replace("\n- id", "\n  - id"),
+        "two cases have the id 'one'",
+    ),
     (edit(("    program", "    §claim: one and one again\n    program")), "the key 'claim' stands here twice"),
     (edit(("    program", "  §\tprogram")), "not YAML: "),
     (edit(("[1, 2]", "§!!python/object/apply:os.system [echo]")), "the tag !!python/object/apply:os.system is not allowed"),
@@ -153,24 +176,39 @@ TYPES = [
 # --- what a program may say
 
 PROGRAMS = [
-    (program("y = x + x", "return §summ(y)"), "unknown name 'summ': not an input, not defined here, and not in the vocabulary in case 'one'; did you"),
+    (
+        program("y = x + x", "return §summ(y)"),
+        "unknown name 'summ': not an input, not defined here, and not in the vocabulary in case 'one'; did you",
+    ),
     (program("", "# é😀", "return '😀', §summ(x)"), "unknown name 'summ'"),
     (edit(("x + x", "x + §summ(x)")), "unknown name 'summ'"),
     (edit(("x + x", "'x + §summ(x)'")), "unknown name 'summ'"),
     (edit(("x + x", "§>\n      x +\n      summ(x)")), "unknown name 'summ'"),
     (edit(("x + x", "§x +\n      summ(x)")), "unknown name 'summ'"),
-    (edit(("program: x + x", "program: |  # why\n\n      y = x\n\n      return §summ(x)")).replace("\n", "\r\n"), "unknown name 'summ'"),
+    (
+        edit(("program: x + x", "program: |  # why\n\n      y = x\n\n      return §summ(x)")).replace("\n", "\r\n"),
+        "unknown name 'summ'",
+    ),
     (program("return x + §eval('1')"), "unknown name 'eval'"),
     (program("return zeros((2,), dtype=§flot32) + x"), "unknown name 'flot32'"),
     (program("y = §(x +", "return y"), "not Python: '(' was never closed in case 'one'"),
     (edit(("x + x", "x + + §)")), "not Python: unmatched ')' in case 'one'"),
-    (edit(("x + x", '§"x + \\0 x"')).replace('§"', '"§'), "not Python: source code string cannot contain null bytes in case 'one'"),
+    (
+        edit(("x + x", '§"x + \\0 x"')).replace('§"', '"§'),
+        "not Python: source code string cannot contain null bytes in case 'one'",
+    ),
     (edit(("x + x", f"§{'(' * 99}x{')' * 99}{'.T' * 101}")), "nested deeper than 100 levels in case 'one'"),
     (edit(("x + x", f"§{'-' * 50_000}x")), "nested too deeply in case 'one'"),
     (edit(("x + x", f"§x{' + x' * 50_000}")), "nested too deeply in case 'one'"),
-    (edit(("[1, 2]", "§[1, 2]"), ("x + x", "|\n      y = 1\n      return y")).replace("{x: §", "{§x: "), "'x' is never used in case 'one'"),
+    (
+        edit(("[1, 2]", "§[1, 2]"), ("x + x", "|\n      y = 1\n      return y")).replace("{x: §", "{§x: "),
+        "'x' is never used in case 'one'",
+    ),
     (edit(("{x: [1, 2]}", "{x: [1, 2], §y: 1}"), ("x + x", "|\n      # y\n      return x")), "'y' is never used in case 'one'"),
-    (program("§import os", "return x"), "a program may not contain Import; write a native block for what it cannot say in case 'one'"),
+    (
+        program("§import os", "return x"),
+        "a program may not contain Import; write a native block for what it cannot say in case 'one'",
+    ),
     (program("§from os import path as p", "return x"), "a program may not contain ImportFrom"),
     (program("§class A: pass", "return x"), "a program may not contain ClassDef"),
     (program("§with x as y: pass", "return x"), "a program may not contain With"),
@@ -195,7 +233,10 @@ PROGRAMS = [
     (program("y = §sum", "return y(x)"), "sum is a function: call it in case 'one'"),
     (program("return §float32(x)"), "float32 is not a function; astype(x, float32) converts to a dtype in case 'one'"),
     (program("return x + §pi()"), "pi is not a function in case 'one'"),
-    (program("return §sum(x, 0)"), "sum() takes 1 arguments by position, the others by name: x, axis, dtype, keepdims in case 'one'"),
+    (
+        program("return §sum(x, 0)"),
+        "sum() takes 1 arguments by position, the others by name: x, axis, dtype, keepdims in case 'one'",
+    ),
     (program("return §sum(x, dim=0)"), "sum() has no parameter 'dim'; it has x, axis, dtype, keepdims in case 'one'"),
     (program("return §matmul(x, x2=x, x1=x)"), "matmul() is given 'x1' twice in case 'one'"),
     (program("return §matmul(x)"), "matmul() needs x2 in case 'one'"),
@@ -210,7 +251,10 @@ PROGRAMS = [
     (edit(("{x:", "{§lambda:")), "'lambda' is not a name that a program can say in case 'one'"),
     (edit(("x + x", "§|\n      y = x")), "nothing is returned in case 'one'"),
     (edit(("x + x}", "x +§}"), of=NATIVE), "not Python: invalid syntax in case 'one'"),
-    (edit(("{torch: return x + x}", "\n      torch: |\n        y = 1\n        return x +§"), of=NATIVE), "not Python: invalid syntax in case 'one'"),
+    (
+        edit(("{torch: return x + x}", "\n      torch: |\n        y = 1\n        return x +§"), of=NATIVE),
+        "not Python: invalid syntax in case 'one'",
+    ),
     (edit(("{torch", "{§trch"), of=NATIVE), "unknown framework 'trch' in case 'one'; did you mean 'torch'?"),
     (edit(("return x + x", "§'def f(x): return x'"), of=NATIVE), "nothing is returned in case 'one'"),
     (edit(("return x + x", f"§return {'-' * 50_000}x"), of=NATIVE), "nested too deeply in case 'one'"),
@@ -224,20 +268,41 @@ PROGRAMS = [
 # --- kinds of cases
 
 KINDS = [
-    (edit(("id: one", "§id: one"), ("    program: x + x\n", "")), "a case is one of program, native, steps or observe; it has none"),
-    (edit(("id: one", "§id: one"), ("    program", "    native: {torch: return x}\n    program")), "a case is one of program, native, steps or observe; it has program and native"),
-    (edit(("id: one", "§id: one"), ("program: x + x", "steps: [{call: f(x)}]")), "a case with 'steps' needs 'define' in case 'one'"),
+    (
+        edit(("id: one", "§id: one"), ("    program: x + x\n", "")),
+        "a case is one of program, native, steps or observe; it has none",
+    ),
+    (
+        edit(("id: one", "§id: one"), ("    program", "    native: {torch: return x}\n    program")),
+        "a case is one of program, native, steps or observe; it has program and native",
+    ),
+    (
+        edit(("id: one", "§id: one"), ("program: x + x", "steps: [{call: f(x)}]")),
+        "a case with 'steps' needs 'define' in case 'one'",
+    ),
     (edit(("id: one", "§id: one"), ("    at: {x: 2.0}\n", ""), of=DERIVATION), "a case with 'observe' needs 'at' in case 'one'"),
     (edit(("    program", "    §trace: f\n    program")), "only a case with steps has a function to trace in case 'one'"),
     (edit(("trace: f", "trace: §g"), of=SCENARIO), "`define` defines no 'g' in case 'one'; known: f"),
-    (edit(("|\n      def f(x):\n          return x + c", "§c"), ("trace: f\n", "frameworks: [jax]\n"), ("f(x)", "x"), ("traces: [1]", "values: [1]"), of=SCENARIO), "`define` defines no function in case 'one'"),
+    (
+        edit(
+            ("|\n      def f(x):\n          return x + c", "§c"),
+            ("trace: f\n", "frameworks: [jax]\n"),
+            ("f(x)", "x"),
+            ("traces: [1]", "values: [1]"),
+            of=SCENARIO,
+        ),
+        "`define` defines no function in case 'one'",
+    ),
     (edit(("{c: 2.0}", "{§d: 2.0}"), of=SCENARIO), "'d' is not in `state` in case 'one'; known: c"),
     (edit(("{call: f(x)}", "{call: §g(x)}"), of=SCENARIO), "unknown name 'g'"),
     (edit(("{call: f(x)}", "§{call: f(x), do: f(x)}"), of=SCENARIO), "a step is one of call, rebind or do in case 'one'"),
     (edit(("{call: f(x)}", "§{}"), of=SCENARIO), "a step is one of call, rebind or do in case 'one'"),
     (edit(("{call: f(x)}", "{call: §y = f(x)}"), of=SCENARIO), "`call` takes an expression; `do` takes statements in case 'one'"),
     (edit(("{call: f(x)}", "{call: f§(x}"), of=SCENARIO), "not Python: '(' was never closed in case 'one'"),
-    (edit(("x + c", "x + c + §y"), ("{x: [1, 2]}", "{x: 1, y: 2}"), ("{do: f(x)}", "{do: f(y)}"), of=SCENARIO), "unknown name 'y'"),
+    (
+        edit(("x + c", "x + c + §y"), ("{x: [1, 2]}", "{x: 1, y: 2}"), ("{do: f(x)}", "{do: f(y)}"), of=SCENARIO),
+        "unknown name 'y'",
+    ),
     (edit(("{c: 1.0}", "{c: 1.0, §d: 2.0}"), of=SCENARIO), "'d' is never used in case 'one'"),
     (edit(("{x: [1, 2]}", "{x: [1, 2], §z: 3}"), of=SCENARIO), "'z' is never used in case 'one'"),
     (edit(("at: {x: 2.0}", "at: §{y: 2.0}"), of=DERIVATION), "the point has y; f() takes x in case 'one'"),
@@ -248,12 +313,18 @@ KINDS = [
 INPUTS = [
     (edit(("[1, 2]", "{shape: [2], dtype: §flot32}")), "unknown dtype 'flot32' in case 'one'; did you mean 'float32'?"),
     (edit(("[1, 2]", "{shape: [2], fill: §nrmal}")), "unknown fill 'nrmal' in case 'one'; did you mean 'normal'?"),
-    (edit(("[1, 2]", "§{shape: [2], fill: normal, value: 3}")), "an input is made in one way, not by fill and value in case 'one'"),
+    (
+        edit(("[1, 2]", "§{shape: [2], fill: normal, value: 3}")),
+        "an input is made in one way, not by fill and value in case 'one'",
+    ),
     (edit(("[1, 2]", "§{dtype: int32}")), "an input needs a shape or a value in case 'one'"),
     (edit(("[1, 2]", "§{fill: normal}")), "an input needs a shape in case 'one'"),
     (edit(("[1, 2]", "§{value: arange}")), "an input needs a shape in case 'one'"),
     (edit(("[1, 2]", "{shape: §[2, -1]}")), "the shape [2, -1] has a negative size in case 'one'"),
-    (edit(("[1, 2]", "{shape: §[100000, 100000]}")), "the shape [100000, 100000] has more than 16,777,216 elements in case 'one'"),
+    (
+        edit(("[1, 2]", "{shape: §[100000, 100000]}")),
+        "the shape [100000, 100000] has more than 16,777,216 elements in case 'one'",
+    ),
     (edit(("[1, 2]", "{shape: §[a]}")), "'a' is not a size in case 'one'"),
     (edit(("[1, 2]", "{shape: §a}")), "'a' is not a size in case 'one'"),
     (edit(("[1, 2]", "§[[1, 2], [3]]")), "the literal is ragged: its rows differ in length in case 'one'"),
@@ -270,7 +341,10 @@ INPUTS = [
     (edit(("[1, 2]", "{value: §2, dtype: bool}")), "2 does not fit bool in case 'one'"),
     (edit(("[1, 2]", "{value: §1j, dtype: float32}")), "'1j' does not fit float32 in case 'one'"),
     (edit(("[1, 2]", "{value: §[1, 2], shape: [3]}")), "a value of shape [2] cannot fill the shape [3] in case 'one'"),
-    (edit(("{shape: [8, 2], split: [a", "{shape: [8, 2], split: §[b"), of=MESH), "'b' is no axis of the mesh in case 'one'; known: a"),
+    (
+        edit(("{shape: [8, 2], split: [a", "{shape: [8, 2], split: §[b"), of=MESH),
+        "'b' is no axis of the mesh in case 'one'; known: a",
+    ),
     (edit(("[a, null]", "§[a, a]"), of=MESH), "the axis 'a' cannot split two dimensions in case 'one'"),
     (edit(("[a, null]", "§[a, null, null]"), of=MESH), "3 dimensions are split; the shape [8, 2] has 2 in case 'one'"),
     (edit(("mesh: {a: 4}", "mesh: §{a: 4, b: 4}"), of=MESH), "the mesh has more than 8 devices in case 'one'"),
@@ -282,27 +356,72 @@ INPUTS = [
 
 PARAMETRIZED = [
     (edit(("{q:", "{§q:"), ("x * $q", "x"), of=PARAMETERS), "the parameter 'q' is never used in case 'one'"),
-    (edit(("{q:", "{§q:"), ("x * $q", "x"), ("one and one", "$q and $q"), of=PARAMETERS), "the parameter 'q' is never used in case 'one'"),
+    (
+        edit(("{q:", "{§q:"), ("x * $q", "x"), ("one and one", "$q and $q"), of=PARAMETERS),
+        "the parameter 'q' is never used in case 'one'",
+    ),
     (edit(("x * $q", "§x * $q * $r"), of=PARAMETERS), "$r is not a parameter in case 'one'; known: q"),
     (edit(("[1, 2]", "§$q")), "$q is not a parameter; the case has no parameters in case 'one'"),
-    (edit(("x * $q", "§x * $q.a"), ("[2, 3]", "[{a: 1}, {b: 1}]"), of=PARAMETERS), "with the parameters q1: $q.a: the row has no 'a' in case 'one'"),
-    (edit(("x * $q", "§x * $q.a.b"), ("[2, 3]", "[{a: 1}]"), of=PARAMETERS), "with the parameters q0: $q.a.b: the row has no 'b' in case 'one'"),
+    (
+        edit(("x * $q", "§x * $q.a"), ("[2, 3]", "[{a: 1}, {b: 1}]"), of=PARAMETERS),
+        "with the parameters q1: $q.a: the row has no 'a' in case 'one'",
+    ),
+    (
+        edit(("x * $q", "§x * $q.a.b"), ("[2, 3]", "[{a: 1}]"), of=PARAMETERS),
+        "with the parameters q0: $q.a.b: the row has no 'b' in case 'one'",
+    ),
     (edit(("[2, 3]", "§[]"), of=PARAMETERS), "the parameter 'q' has no values in case 'one'"),
-    (edit(("{q: [2, 3]}", "§{q: [2, 2]}"), of=PARAMETERS), "2 checks have the name 'one[2-numpy:eager@cpu]': call the rows by different names"),
+    (
+        edit(("{q: [2, 3]}", "§{q: [2, 2]}"), of=PARAMETERS),
+        "2 checks have the name 'one[2-numpy:eager@cpu]': call the rows by different names",
+    ),
     (edit(("[2, 3]", "§[2, $r]"), of=PARAMETERS), "a value of 'q' speaks of a parameter itself in case 'one'"),
-    (edit(("{q: [2, 3]}", "§{q: Q, r: Q, s: Q}"), ("Q", json.dumps(list(range(22)))), ("$q", "$q * $r * $s"), of=PARAMETERS), "the parameters combine to more than 10,000 rows"),
+    (
+        edit(("{q: [2, 3]}", "§{q: Q, r: Q, s: Q}"), ("Q", json.dumps(list(range(22)))), ("$q", "$q * $r * $s"), of=PARAMETERS),
+        "the parameters combine to more than 10,000 rows",
+    ),
     (edit(("x * $q", "§x + $q"), ("[2, 3]", "[x, y]"), of=PARAMETERS), "with the parameters y: unknown name 'y'"),
     (edit(("x * $q", "§x + $q"), ("[2, 3]", "['1', '1)']"), of=PARAMETERS), "with the parameters 1_: not Python: unmatched ')'"),
-    (edit(("x * $q", "§x + $q"), ("[2, 3]", "[\"__import__('os')\"]"), of=PARAMETERS), "with the parameters __import___os_: unknown name '__import__'"),
-    (edit(("x * $q", "|\n      y = x\n      §return $q(y)"), ("[2, 3]", "[sum, summ]"), of=PARAMETERS), "with the parameters summ: unknown name 'summ'"),
-    (edit(("[1, 2]", "{shape: §$q}"), ("x * $q", "x"), ("[2, 3]", "[[2], 1.5]"), of=PARAMETERS), "with the parameters 1.5: 'shape': 1.5 is not a list or text"),
-    (edit(("[1, 2]", "{shape: §[$q]}"), ("x * $q", "x"), ("[2, 3]", "[-3]"), of=PARAMETERS), "with the parameters -3: the shape [-3] has a negative size"),
-    (edit(("[1, 2]", "{shape: §$q}"), ("x * $q", "x"), ("[2, 3]", "[[100000, 100000]]"), of=PARAMETERS), "with the parameters q0: the shape [100000, 100000] has more than"),
-    (edit(("[1, 2]", "{value: §$q}"), ("x * $q", "x"), ("[2, 3]", "[[[1, 2], [3]]]"), of=PARAMETERS), "with the parameters q0: the literal is ragged"),
-    (edit(("[1, 2]", "{shape: [2], dtype: §$q}"), ("x * $q", "x"), ("[2, 3]", "[int8, flot32]"), of=PARAMETERS), "with the parameters flot32: unknown dtype 'flot32'"),
-    (edit(("[2, 3]", "[3]"), ("[2, 4]", "[2, 4], dtype: §$q"), of=PARAMETERS), "with the parameters 3: 'dtype': 3 is not text or a list"),
-    (edit(("{value: [2, 4]}", "{raises: ValueError, matching: §$q}"), ("x * $q", "x"), ("[2, 3]", "[a, '(']"), of=PARAMETERS), "with the parameters q1: not a regular expression"),
-    (edit(("    program", "    timeout: §$q\n    program"), of=PARAMETERS).replace("$q}", "$q}"), "'timeout': '$q' is not a number"),
+    (
+        edit(("x * $q", "§x + $q"), ("[2, 3]", "[\"__import__('os')\"]"), of=PARAMETERS),
+        "with the parameters __import___os_: unknown name '__import__'",
+    ),
+    (
+        edit(("x * $q", "|\n      y = x\n      §return $q(y)"), ("[2, 3]", "[sum, summ]"), of=PARAMETERS),
+        "with the parameters summ: unknown name 'summ'",
+    ),
+    (
+        edit(("[1, 2]", "{shape: §$q}"), ("x * $q", "x"), ("[2, 3]", "[[2], 1.5]"), of=PARAMETERS),
+        "with the parameters 1.5: 'shape': 1.5 is not a list or text",
+    ),
+    (
+        edit(("[1, 2]", "{shape: §[$q]}"), ("x * $q", "x"), ("[2, 3]", "[-3]"), of=PARAMETERS),
+        "with the parameters -3: the shape [-3] has a negative size",
+    ),
+    (
+        edit(("[1, 2]", "{shape: §$q}"), ("x * $q", "x"), ("[2, 3]", "[[100000, 100000]]"), of=PARAMETERS),
+        "with the parameters q0: the shape [100000, 100000] has more than",
+    ),
+    (
+        edit(("[1, 2]", "{value: §$q}"), ("x * $q", "x"), ("[2, 3]", "[[[1, 2], [3]]]"), of=PARAMETERS),
+        "with the parameters q0: the literal is ragged",
+    ),
+    (
+        edit(("[1, 2]", "{shape: [2], dtype: §$q}"), ("x * $q", "x"), ("[2, 3]", "[int8, flot32]"), of=PARAMETERS),
+        "with the parameters flot32: unknown dtype 'flot32'",
+    ),
+    (
+        edit(("[2, 3]", "[3]"), ("[2, 4]", "[2, 4], dtype: §$q"), of=PARAMETERS),
+        "with the parameters 3: 'dtype': 3 is not text or a list",
+    ),
+    (
+        edit(("{value: [2, 4]}", "{raises: ValueError, matching: §$q}"), ("x * $q", "x"), ("[2, 3]", "[a, '(']"), of=PARAMETERS),
+        "with the parameters q1: not a regular expression",
+    ),
+    (
+        edit(("    program", "    timeout: §$q\n    program"), of=PARAMETERS).replace("$q}", "$q}"),
+        "'timeout': '$q' is not a number",
+    ),
 ]
 
 # --- expectations
@@ -315,42 +434,145 @@ EXPECTATIONS = [
     (edit(("any: a", "any: a, §jax:fast: b"), of=OUTCOMES), "'jax:fast': unknown mode 'fast'"),
     (edit(("any: a", "any: a, §torch>=x: b"), of=OUTCOMES), "'torch>=x': '>=x' is not a version specifier"),
     (edit(("any: a", "any: a, §any>=2: b"), of=OUTCOMES), "'any>=2': versions need a framework"),
-    (edit(("any: a", "any: a, §numpy:compiled: b"), of=OUTCOMES), "'numpy:compiled' cannot exist: numpy has the modes eager in case 'one'"),
-    (edit(("any: a", "any: a, §torch:xla: b"), of=OUTCOMES), "'torch:xla' cannot exist: torch has the modes eager, compiled, inductor in case 'one'"),
+    (
+        edit(("any: a", "any: a, §numpy:compiled: b"), of=OUTCOMES),
+        "'numpy:compiled' cannot exist: numpy has the modes eager in case 'one'",
+    ),
+    (
+        edit(("any: a", "any: a, §torch:xla: b"), of=OUTCOMES),
+        "'torch:xla' cannot exist: torch has the modes eager, compiled, inductor in case 'one'",
+    ),
     (edit(("any: a", "any: a, §torch@tpu: b"), of=OUTCOMES), "'torch@tpu' cannot exist: torch runs on cpu, cuda in case 'one'"),
-    (edit(("any: a", "any: a, §any@toaster: b"), of=OUTCOMES), "'any@toaster' cannot exist: there is cpu, cuda, tpu in case 'one'"),
-    (edit(("any: a", "any: a, torch: a, §any:eager: b"), of=OUTCOMES), "'torch' and 'any:eager' both fit torch:eager@cpu, and neither is more specific in case 'one'"),
-    (edit(("any: a", "any: a, torch>=2.5: a, §torch<2.7: b"), of=OUTCOMES), "'torch>=2.5' and 'torch<2.7' both fit torch:eager@cpu, and neither is more specific in case 'one'"),
+    (
+        edit(("any: a", "any: a, §any@toaster: b"), of=OUTCOMES),
+        "'any@toaster' cannot exist: there is cpu, cuda, tpu in case 'one'",
+    ),
+    (
+        edit(("any: a", "any: a, torch: a, §any:eager: b"), of=OUTCOMES),
+        "'torch' and 'any:eager' both fit torch:eager@cpu, and neither is more specific in case 'one'",
+    ),
+    (
+        edit(("any: a", "any: a, torch>=2.5: a, §torch<2.7: b"), of=OUTCOMES),
+        "'torch>=2.5' and 'torch<2.7' both fit torch:eager@cpu, and neither is more specific in case 'one'",
+    ),
     (edit(("{any: a}", "§{torch: a}"), of=OUTCOMES), "nothing is expected of numpy:eager@cpu, jax:eager@cpu"),
-    (edit(("{any: a}", "{any: a, §any:xla: b}"), ("    program", "    frameworks: [jax]\n    program"), of=OUTCOMES), "'any:xla' fits no target of the case in case 'one'"),
-    (edit(("b: {value: [3, 4]}", "b: §{}"), of=OUTCOMES), "the outcome 'b' says nothing, so that it would fit anything in case 'one'"),
-    (edit(("b: {value: [3, 4]}", "§b: {dtype: int32}"), of=OUTCOMES), "one observation could be both 'a' and 'b': say what sets them apart in case 'one'"),
-    (edit(("b: {value", "crashed: §{value"), of=OUTCOMES).replace("crashed: §", "§crashed: "), "an outcome cannot be called 'crashed', which means something else"),
-    (edit(("[3, 4], because", "[2, 4], because"), ("- {", "- §{"), of=DEVIATION), "one observation could be both 'conforms' and 'odd'"),
+    (
+        edit(("{any: a}", "{any: a, §any:xla: b}"), ("    program", "    frameworks: [jax]\n    program"), of=OUTCOMES),
+        "'any:xla' fits no target of the case in case 'one'",
+    ),
+    (
+        edit(("b: {value: [3, 4]}", "b: §{}"), of=OUTCOMES),
+        "the outcome 'b' says nothing, so that it would fit anything in case 'one'",
+    ),
+    (
+        edit(("b: {value: [3, 4]}", "§b: {dtype: int32}"), of=OUTCOMES),
+        "one observation could be both 'a' and 'b': say what sets them apart in case 'one'",
+    ),
+    (
+        edit(("b: {value", "crashed: §{value"), of=OUTCOMES).replace("crashed: §", "§crashed: "),
+        "an outcome cannot be called 'crashed', which means something else",
+    ),
+    (
+        edit(("[3, 4], because", "[2, 4], because"), ("- {", "- §{"), of=DEVIATION),
+        "one observation could be both 'conforms' and 'odd'",
+    ),
     (edit(("value: [3, 4], ", ""), ("- {", "- §{"), of=DEVIATION), "a deviation must say what is seen instead in case 'one'"),
-    (edit(("odd", "§conforms"), of=DEVIATION), "a deviation cannot be called 'conforms', which means something else in case 'one'"),
+    (
+        edit(("odd", "§conforms"), of=DEVIATION),
+        "a deviation cannot be called 'conforms', which means something else in case 'one'",
+    ),
     (edit(("odd", "§not-run"), of=DEVIATION), "a deviation cannot be called 'not-run', which means something else in case 'one'"),
     (edit(("torch", "§torch:xla"), of=DEVIATION), "'torch:xla' cannot exist"),
-    (edit(("target: torch", "target: §torch"), ("    program", "    frameworks: [jax]\n    program"), of=DEVIATION), "'torch' cannot exist here: `frameworks` has jax in case 'one'"),
-    (edit(("target: torch", "target: §any:xla"), ("    program", "    frameworks: [jax]\n    program"), of=DEVIATION), "'any:xla' fits no target of the case in case 'one'"),
-    (edit(("- {", "- §{"), of=DEVIATION) + "    unsupported: [{target: torch, because: it is, absent: torch.two}]\n", "'torch' is unsupported, so it cannot deviate in case 'one'"),
-    (f"{DEVIATION}      - §{{target: torch, outcome: odder, value: [5, 4], because: it is}}\n", "'torch' and 'torch' both fit torch:eager@cpu"),
-    (f"{DEVIATION}      - {{target: torch:eager, outcome: §odd, value: [5, 4], because: it is}}\n", "two deviations are called 'odd' and say different things in case 'one'"),
+    (
+        edit(("target: torch", "target: §torch"), ("    program", "    frameworks: [jax]\n    program"), of=DEVIATION),
+        "'torch' cannot exist here: `frameworks` has jax in case 'one'",
+    ),
+    (
+        edit(("target: torch", "target: §any:xla"), ("    program", "    frameworks: [jax]\n    program"), of=DEVIATION),
+        "'any:xla' fits no target of the case in case 'one'",
+    ),
+    (
+        edit(("- {", "- §{"), of=DEVIATION) + "    unsupported: [{target: torch, because: it is, absent: torch.two}]\n",
+        "'torch' is unsupported, so it cannot deviate in case 'one'",
+    ),
+    (
+        f"{DEVIATION}      - §{{target: torch, outcome: odder, value: [5, 4], because: it is}}\n",
+        "'torch' and 'torch' both fit torch:eager@cpu",
+    ),
+    (
+        f"{DEVIATION}      - {{target: torch:eager, outcome: §odd, value: [5, 4], because: it is}}\n",
+        "two deviations are called 'odd' and say different things in case 'one'",
+    ),
     (edit(("value: [3", "where: {§q: [1]}, value: [3"), of=DEVIATION), "'q' is not a parameter in case 'one'"),
-    (edit(("    expect: {value: [2, 4]}\n", DEVIATION.partition("x + x\n")[2]), ("value: [3", "where: {q: [2, §5]}, value: [3"), of=PARAMETERS), "5 is no row of 'q'; it has 2, 3 in case 'one'"),
-    (edit(("    expect: {value: [2, 4]}\n", DEVIATION.partition("x + x\n")[2]), ("value: [3", "where: {q: [§true]}, value: [3"), ("[2, 3]", "[1, 3]"), of=PARAMETERS), "true is no row of 'q'; it has 1, 3 in case 'one'"),
-    (edit(("    expect: {value: [2, 4]}\n", DEVIATION.partition("x + x\n")[2]), ("value: [3", "where: §{q: []}, value: [3"), of=PARAMETERS), "no row of the parameters fits in case 'one'"),
-    (f"{OUTCOMES}    deviations:\n      - §{{target: torch, outcome: odd, value: [3, 4], because: it is}}\n", "a case with outcomes has no norm to deviate from"),
-    (edit(("expect: {traces: [1]}", "expect: {traces: [1]}\n    deviations: [{target: §numpy, outcome: odd, traces: [2], because: it is}]"), of=SCENARIO), "'numpy' cannot exist here: numpy does not trace in case 'one'"),
-    (edit(("return x + x}", "return x + x}\n    unsupported: [{target: §jax, because: it is, absent: jax.two}]"), of=NATIVE), "'jax' cannot exist here: `native` has torch in case 'one'"),
+    (
+        edit(
+            ("    expect: {value: [2, 4]}\n", DEVIATION.partition("x + x\n")[2]),
+            ("value: [3", "where: {q: [2, §5]}, value: [3"),
+            of=PARAMETERS,
+        ),
+        "5 is no row of 'q'; it has 2, 3 in case 'one'",
+    ),
+    (
+        edit(
+            ("    expect: {value: [2, 4]}\n", DEVIATION.partition("x + x\n")[2]),
+            ("value: [3", "where: {q: [§true]}, value: [3"),
+            ("[2, 3]", "[1, 3]"),
+            of=PARAMETERS,
+        ),
+        "true is no row of 'q'; it has 1, 3 in case 'one'",
+    ),
+    (
+        edit(
+            ("    expect: {value: [2, 4]}\n", DEVIATION.partition("x + x\n")[2]),
+            ("value: [3", "where: §{q: []}, value: [3"),
+            of=PARAMETERS,
+        ),
+        "no row of the parameters fits in case 'one'",
+    ),
+    (
+        f"{OUTCOMES}    deviations:\n      - §{{target: torch, outcome: odd, value: [3, 4], because: it is}}\n",
+        "a case with outcomes has no norm to deviate from",
+    ),
+    (
+        edit(
+            (
+                "expect: {traces: [1]}",
+                "expect: {traces: [1]}\n    deviations: [{target: §numpy, outcome: odd, traces: [2], because: it is}]",
+            ),
+            of=SCENARIO,
+        ),
+        "'numpy' cannot exist here: numpy does not trace in case 'one'",
+    ),
+    (
+        edit(("return x + x}", "return x + x}\n    unsupported: [{target: §jax, because: it is, absent: jax.two}]"), of=NATIVE),
+        "'jax' cannot exist here: `native` has torch in case 'one'",
+    ),
     (edit(("target: torch", "target: §torch:eager"), of=VARIANTS), "'torch:eager' fits no target of the case in case 'one'"),
-    (edit(("- {id", "§- {id"), of=VARIANTS) + "      - {id: v, target: torch, with: {}, expect: a}\n", "2 checks have the name 'one[v-torch:compiled@cpu]': call the variants by different names"),
-    (edit(("    program", "    modes: [§compild]\n    program")), "unknown mode 'compild' in case 'one'; did you mean 'compiled'?"),
-    (edit(("    program", "    frameworks: [jax, §tensorfow]\n    program")), "unknown framework 'tensorfow' in case 'one'; did you mean 'tensorflow'?"),
-    (edit(("id: one", "§id: one"), ("    program", "    modes: [xla]\n    frameworks: [torch]\n    program")), "no target fits: nothing would run in case 'one'"),
+    (
+        edit(("- {id", "§- {id"), of=VARIANTS) + "      - {id: v, target: torch, with: {}, expect: a}\n",
+        "2 checks have the name 'one[v-torch:compiled@cpu]': call the variants by different names",
+    ),
+    (
+        edit(("    program", "    modes: [§compild]\n    program")),
+        "unknown mode 'compild' in case 'one'; did you mean 'compiled'?",
+    ),
+    (
+        edit(("    program", "    frameworks: [jax, §tensorfow]\n    program")),
+        "unknown framework 'tensorfow' in case 'one'; did you mean 'tensorflow'?",
+    ),
+    (
+        edit(("id: one", "§id: one"), ("    program", "    modes: [xla]\n    frameworks: [torch]\n    program")),
+        "no target fits: nothing would run in case 'one'",
+    ),
     (edit(("value: [2, 4]", "value: §referense")), "'referense' is not a value in case 'one'; did you mean 'reference'?"),
-    (edit(("value: [2, 4]", "value: §reference"), of=NATIVE), "`reference` needs a program, or a native block for numpy in case 'one'"),
-    (edit(("traces: [1]", "value: §reference"), of=SCENARIO), "`reference` needs a program, or a native block for numpy in case 'one'"),
+    (
+        edit(("value: [2, 4]", "value: §reference"), of=NATIVE),
+        "`reference` needs a program, or a native block for numpy in case 'one'",
+    ),
+    (
+        edit(("traces: [1]", "value: §reference"), of=SCENARIO),
+        "`reference` needs a program, or a native block for numpy in case 'one'",
+    ),
     (edit(("value: [2, 4]", "dtype: §flot32")), "unknown dtype 'flot32' in case 'one'; did you mean 'float32'?"),
     (edit(("value: [2, 4]", "dtype: §[int32, flot32]")), "unknown dtype 'flot32' in case 'one'; did you mean 'float32'?"),
     (edit(("value: [2, 4]", "shape: §[2, -1]")), "[2, -1] is not a shape in case 'one'"),
@@ -364,14 +586,23 @@ EXPECTATIONS = [
     (edit(("value: [2, 4]", "§linear: {a: x}")), "'linear' is seen only in a case with 'observe' in case 'one'"),
     (edit(("xt * 4.0", "§xt ** 4.0"), of=DERIVATION), "a linear program is made of names, numbers, +, -, * and / in case 'one'"),
     (edit(("xt * 4.0", "§sin(xt)"), of=DERIVATION), "a linear program is made of names, numbers, +, -, * and / in case 'one'"),
-    (edit(("linear: {a: xt * 4.0}", "§cotangents: {a: 1.0}"), of=DERIVATION), "`cotangents` needs `linear`, whose names it uses in case 'one'"),
+    (
+        edit(("linear: {a: xt * 4.0}", "§cotangents: {a: 1.0}"), of=DERIVATION),
+        "`cotangents` needs `linear`, whose names it uses in case 'one'",
+    ),
     (edit(("value: [2, 4]", "raises: ValueError, matching: §'('")), "not a regular expression: missing )"),
     (edit(("value: [2, 4]", "value: [2, 4], §matching: a")), "`matching` is about an error: add `raises` in case 'one'"),
     (edit(("value: [2, 4]", "value: [2, 4], §step: 0")), "`step` is about an error: add `raises` in case 'one'"),
     (edit(("value: [2, 4]", "raises: ValueError, step: §1")), "there is no step 1; steps count from 0 in case 'one'"),
     (edit(("value: [2, 4]", "raises: §[]")), "`raises` names no class in case 'one'"),
-    (edit(("value: [2, 4]", "raises: §jax.errors.TracerError")), "'jax.errors.TracerError' is not the name of a class, such as 'ValueError'"),
-    (edit(("value: [2, 4]", "raises: ValueError, §value: 3")), "where an error is raised there is no 'value' to see in case 'one'"),
+    (
+        edit(("value: [2, 4]", "raises: §jax.errors.TracerError")),
+        "'jax.errors.TracerError' is not the name of a class, such as 'ValueError'",
+    ),
+    (
+        edit(("value: [2, 4]", "raises: ValueError, §value: 3")),
+        "where an error is raised there is no 'value' to see in case 'one'",
+    ),
 ]
 
 MISTAKES = [*TYPES, *PROGRAMS, *KINDS, *INPUTS, *PARAMETRIZED, *EXPECTATIONS]
@@ -390,7 +621,13 @@ def test_a_mistake_is_one_line_with_its_place(text: str, message: str, complaint
 
 def test_all_mistakes_are_told_in_the_order_of_their_places(complaints: Complaints) -> None:
     text = edit(("[1, 2]", "{shape: [-1], dtype: flot32}"), ("x + x", "summ(x) + y"), ("{value: [2, 4]}", "{dtype: in32}"))
-    assert [line.split(": ")[0] for line in complaints(text)] == ["f.yaml:5:25", "f.yaml:5:38", "f.yaml:6:14", "f.yaml:6:24", "f.yaml:7:21"]
+    assert [line.split(": ")[0] for line in complaints(text)] == [
+        "f.yaml:5:25",
+        "f.yaml:5:38",
+        "f.yaml:6:14",
+        "f.yaml:6:24",
+        "f.yaml:7:21",
+    ]
 
 
 def test_all_unknown_and_missing_keys_are_told(complaints: Complaints) -> None:
@@ -415,7 +652,34 @@ def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> N
 
 
 LINE = re.compile(r"f\.yaml:\d+:\d+: \S")
-PIECES = ["", "[", "]", "{", "}", ":", ": ", "- ", "\n", "  ", "\t", "'", '"', "$q", "&a ", "*a", "!!set ", "|", "#", "?", "\0", "é", "😀", "-1", ".nan", ","]
+PIECES = [
+    "",
+    "[",
+    "]",
+    "{",
+    "}",
+    ":",
+    ": ",
+    "- ",
+    "\n",
+    "  ",
+    "\t",
+    "'",
+    '"',
+    "$q",
+    "&a ",
+    "*a",
+    "!!set ",
+    "|",
+    "#",
+    "?",
+    "\0",
+    "é",
+    "😀",
+    "-1",
+    ".nan",
+    ",",
+]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -428,7 +692,26 @@ def test_no_edit_of_a_file_makes_more_than_mistakes(complaints: Complaints, data
     assert all(map(LINE.match, complaints(text)))
 
 
-VALUES = [None, True, 0, -1, 2**40, 10**30, 1.5, float("nan"), "", "a", "$q", "reference", "x +", "any@cuda", [], {}, [[1], [2, 3]], {"shape": [2]}]
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    2**40,
+    10**30,
+    1.5,
+    float("nan"),
+    "",
+    "a",
+    "$q",
+    "reference",
+    "x +",
+    "any@cuda",
+    [],
+    {},
+    [[1], [2, 3]],
+    {"shape": [2]},
+]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -29,7 +29,9 @@ def test_a_target_reads_back_as_it_is_written(framework: str, mode: str, device:
 
 
 @given(st.none() | frameworks, st.none() | bounds, st.none() | st.sampled_from(MODES), st.none() | devices)
-def test_a_selector_keeps_each_of_its_parts(framework: str | None, versions: str | None, mode: str | None, device: str | None) -> None:
+def test_a_selector_keeps_each_of_its_parts(
+    framework: str | None, versions: str | None, mode: str | None, device: str | None
+) -> None:
     versions = versions if framework else None
     text = (framework or "any") + (versions or "") + (f":{mode}" if mode else "") + (f"@{device}" if device else "")
     assert Selector.parse(text) == Selector(framework, versions or "", mode, device)
@@ -113,3 +115,5 @@ def test_the_most_specific_selector_wins() -> None:
 def test_selectors_that_cannot_be_ordered_tie() -> None:
     fitting = [Selector.parse(text) for text in ("any", "jax", "any:compiled")]
     assert most_specific(fitting) == fitting[1:]
+    versions = [Selector.parse(text) for text in ("torch>=2.5", "torch<3")]
+    assert most_specific(versions) == versions
