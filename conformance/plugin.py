@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -76,8 +75,10 @@ class _Run:
         self.pool: Pool | None = None
         self.environments: dict[str, Environment] = {}
         self.records: list[CheckLine] = []
+        self.references: dict[tuple[str, str], int] = {}
         self.items = 0
-        self.started = time.monotonic()
+        self.closing: list[str] = []
+        """What is said of the results file once it is closed."""
         self.workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
         self.writer: Writer | None = None
         results, report = config.getoption("--results"), config.getoption("--report")
@@ -94,11 +95,11 @@ class _Run:
         if self.pool is None:
             cores = max(1, len(os.sched_getaffinity(0)) // self.workers) if hasattr(os, "sched_getaffinity") else None
             self.pool = Pool(self.selection.hosts, self.selection.device, cores)
-        references: dict[tuple[str, str], int] = {}
-        needed = {item.reference_key: item.check.reference for item in items if item.check.reference}
-        for key, number in zip(needed, self.pool.submit(REFERENCE, [job for job in needed.values() if job]), strict=True):
-            references[key] = number
-        self.references = {**getattr(self, "references", {}), **references}
+        needed = {
+            i.reference_key: i.check.reference for i in items if i.check.reference and i.reference_key not in self.references
+        }
+        numbers = self.pool.submit(REFERENCE, [job for job in needed.values() if job])
+        self.references.update(zip(needed, numbers, strict=True))
         for name in dict.fromkeys(item.check.framework for item in items):
             mine = [item for item in items if item.check.framework == name]
             for item, number in zip(mine, self.pool.submit(name, [item.check.job for item in mine]), strict=True):
@@ -296,31 +297,31 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.config.workeroutput["conformance"] = {"environments": told, "items": run.items}  # type: ignore[attr-defined]
     if run.records and exitstatus == pytest.ExitCode.OK and all(line.passed is None for line in run.records):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # everything was skipped, which is no coverage
+    if run.writer:
+        try:
+            _close(run, run.writer, session.config.getoption("--report"), ended=exitstatus in (0, 1, 5))
+        except ResultsError as error:
+            run.closing.append(f"ERROR: {error}")
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+
+def _close(run: _Run, writer: Writer, report: str | None, *, ended: bool) -> None:
+    """Close the results file and write the report. Raises ResultsError."""
+    complete = ended and bool(run.records) and len(run.records) == run.items
+    path = writer.close(host_environment(run.selection.device, run.environments), complete=complete)
+    run.closing.append(f"results  {path}{'' if complete else f' (incomplete: {len(run.records)} of {run.items} checks)'}")
+    if report:
+        from conformance.render import write_report  # a run without a report needs no templates
+
+        run.closing.append(f"report   {write_report([read(path)], Path(report))}")
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
     run = config.stash[_RUN]
-    if config.getoption("collectonly"):
-        return
     if run.records:
         terminalreporter.section("conformance")
         terminalreporter.write_line(summary(run.records))
-    elif not run.items and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+    elif not run.items and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not config.getoption("collectonly"):
         terminalreporter.write_line("no check was selected: see `conformance list` for what there is")
-    if run.writer:
-        _finish(terminalreporter, config, run, exitstatus)
-
-
-def _finish(terminalreporter: Any, config: pytest.Config, run: _Run, exitstatus: int) -> None:
-    complete = bool(run.records) and len(run.records) == run.items and exitstatus in (0, 1, 5)
-    assert run.writer is not None
-    try:
-        path = run.writer.close(host_environment(run.selection.device, run.environments), complete=complete)
-        said = "" if complete else f" (incomplete: {len(run.records)} of {run.items} checks)"
-        terminalreporter.write_line(f"results  {path}{said}")
-        if config.getoption("--report"):
-            from conformance.render import write_report
-
-            terminalreporter.write_line(f"report   {write_report([read(path)], Path(config.getoption('--report')))}")
-    except ResultsError as error:
-        terminalreporter.write_line(f"ERROR: {error}", red=True)
+    for line in run.closing:
+        terminalreporter.write_line(line, red=line.startswith("ERROR"))
