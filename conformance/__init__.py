@@ -19,7 +19,12 @@ The modules follow the flow of a case; each imports only from those above it::
     pool        hosts that run ahead
     judge       Observation -> Outcome
     results     records of a run, in a file
-    render      results -> HTML
+    wording     plain data -> texts fit to be shown
+    record      an answer -> a record
+    kinds       what a check comes to, for people
+    page        results -> all that the report says
+    render      that -> HTML
+    summary     that -> a terminal
     repro       a check -> a script that stands alone
     plugin      all of it as pytest tests
     cli         the command

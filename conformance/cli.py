@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from packaging.version import Version
@@ -40,7 +41,7 @@ class UserError(Exception):
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status."""
     words = sys.argv[1:] if arguments is None else arguments
-    cut = words.index("--") if "--" in words else len(words)
+    cut = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
     given = _parser().parse_args(words[:cut])
     given.for_pytest = words[cut + 1 :]
     try:
@@ -58,8 +59,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
+class _Parser(argparse.ArgumentParser):
+    """An option that can mean nothing has the exit status 4 here; argparse's own is 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(4, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="conformance", description=__doc__, epilog=EXIT_STATUS, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.description = "Conformance cases for machine-learning frameworks: run them, read them, reproduce what they show."
@@ -101,9 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _door(
-    doors: argparse._SubParsersAction[argparse.ArgumentParser], name: str, function: object, text: str
-) -> argparse.ArgumentParser:
+def _door(doors: argparse._SubParsersAction[_Parser], name: str, function: object, text: str) -> argparse.ArgumentParser:
     door = doors.add_parser(
         name, help=text, description=text, epilog=EXIT_STATUS, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -130,7 +136,7 @@ def _selection(given: argparse.Namespace) -> Selection:
 
 def run(given: argparse.Namespace) -> int:
     """A door to pytest, with nothing of the folder that it is called in."""
-    paths = [str(path) for path in _files_exist(given.paths)]
+    paths = [str(path.absolute()) for path in _files_exist(given.paths)]
     arguments = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", *paths]
     for name in ("framework", "target", "mode", "host"):
         arguments += [f"--{name}={value}" for value in getattr(given, name)]
@@ -200,9 +206,9 @@ def repro(given: argparse.Namespace) -> int:
         raise UserError(
             f"{card.identity} has no target {given.target!r}; it has {', '.join(dict.fromkeys(c.target for c in mine))}"
         )
-    rows = [check for check in fitting if given.row in (None, check.row)]
-    if not rows or (len(rows) > 1 and given.row is None):
-        raise UserError(f"choose one with --row: {', '.join(check.row for check in fitting)}")
+    rows = fitting if len(fitting) == 1 else [check for check in fitting if check.row == (given.row or "")]
+    if not rows or given.row not in (None, rows[0].row):
+        raise UserError(f"choose one with --row: {', '.join(check.row for check in fitting if check.row)}")
     print(script(rows[0], card, _expected(rows[0])), end="")
     return 0
 
@@ -221,7 +227,7 @@ def validate(given: argparse.Namespace) -> int:
         raise CaseError(mistakes)
     if not cases:
         raise UserError("there are no case files: YAML with a top-level `cases:`")
-    print(f"{cases} cases, no mistakes")
+    print(f"{cases} {'case' if cases == 1 else 'cases'}, no mistakes")
     return 0
 
 
@@ -229,7 +235,11 @@ def report(given: argparse.Namespace) -> int:
     """Write the report."""
     from conformance.render import write_report
 
-    print(write_report([read(Path(path)) for path in given.results], Path(given.directory)))
+    runs = [read(Path(path)) for path in given.results]
+    for run in runs:
+        if not run.complete:
+            print(f"conformance: {run.path} is incomplete: its run did not end", file=sys.stderr)
+    print(write_report(runs, Path(given.directory)))
     return 0
 
 

@@ -29,6 +29,7 @@ def serve(channel):
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its hosts
     settings = json.loads(channel.receive())
     log = _redirect_output()
+    process, out, err = os.getpid(), sys.stdout, sys.stderr
     os.environ.update(settings["environment"])
     try:
         global np
@@ -47,8 +48,10 @@ def serve(channel):
             os.ftruncate(2, 0)  # so that what the log holds was written by the job in hand
             started = time.perf_counter()
             reply = run(runtime, job)
-            sys.stdout.flush()
-            sys.stderr.flush()
+            if os.getpid() != process:
+                os._exit(0)  # a job forked, and this is the child: it has no answers to give
+            out.flush()
+            err.flush()
             reply["id"] = job["id"]
             reply["seconds"] = time.perf_counter() - started
             reply["memory"] = _resident()
@@ -76,6 +79,8 @@ def run(runtime, job):
             for kind, payload in job["steps"]:
                 step += 1
                 _step(runtime, job, kind, payload, space, made, counter, observation)
+    except Unobservable as error:
+        observation["unobservable"] = str(error)
     except Exception as error:
         observation["raised"] = {
             "classes": [c.__name__ for c in type(error).__mro__ if c is not object],
@@ -108,11 +113,22 @@ def _step(runtime, job, kind, payload, space, made, counter, observation):
         return
     before = counter.read() if counter else {}
     result = eval(payload, space, made)
-    observation["results"].append(encode(runtime, runtime.gather(result) if job["mesh"] else result))
+    observation["results"].append(_observed(runtime, result, job))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])
     if job["mesh"]:
         observation["layout"] = runtime.layout(result)
+
+
+class Unobservable(Exception):
+    """A result that cannot be brought back; the code under test has raised nothing."""
+
+
+def _observed(runtime, result, job):
+    try:
+        return encode(runtime, runtime.gather(result) if job["mesh"] else result)
+    except Exception as error:
+        raise Unobservable(f"a {type(result).__name__} cannot be observed: {_plain(str(error))}") from None
 
 
 def _plain(message):
@@ -120,6 +136,7 @@ def _plain(message):
 
     AutoGraph keeps the conversion of an equal function, under the file that it was first met in.
     """
+    message = message[: 2 * LIMIT].encode("utf-8", "backslashreplace").decode()
     message = re.sub(r'[^\s"\']*site-packages/', "", message)
     message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
     message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
@@ -279,13 +296,15 @@ def encode(runtime, value):
         array, dtype = found
         data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
         return {"dtype": dtype, "shape": list(array.shape), "bytes": data}
+    if isinstance(value, str):
+        value = value.encode("utf-8", "backslashreplace").decode()
     if value is None or isinstance(value, (bool, int, float, str)):
         return {"python": type(value).__name__, "data": value}
     if isinstance(value, (list, tuple)):
         return [encode(runtime, child) for child in value]
     if isinstance(value, dict):
         return {"dict": {str(key): encode(runtime, child) for key, child in value.items()}}
-    return {"python": type(value).__name__, "data": repr(value)[:LIMIT]}
+    return {"python": type(value).__name__, "data": {"repr": _plain(repr(value))}}  # equal to no literal
 
 
 # --- the process

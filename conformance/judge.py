@@ -49,6 +49,8 @@ class Observation(NamedTuple):
     counts: dict[str, list[int]]
     layout: dict[str, Any] | None
     derivation: dict[str, Any] | None
+    unobservable: str = ""
+    """Why the result could not be brought back, where it could not."""
 
 
 class Verdict(NamedTuple):
@@ -67,6 +69,7 @@ def decode(reply: dict[str, Any]) -> Observation:
         counts,
         reply.get("layout"),
         reply.get("derivation"),
+        reply.get("unobservable", ""),
     )
 
 
@@ -84,6 +87,8 @@ def judge(seen: Observation, outcomes: dict[str, Spec], reference: Observation |
 def mismatch(seen: Observation, spec: Spec, reference: Observation | None, tolerance: Any) -> str:
     """Why the observation is not what the spec demands; empty where it is."""
     parts = dict(spec.items())
+    if seen.unobservable:
+        return seen.unobservable
     if seen.raised and "raises" not in parts:
         return f"raised {seen.raised['classes'][0]}: {first_line(seen.raised['message'])}"
     if reference is not None and reference.raised and "reference" in parts.values():
@@ -419,6 +424,8 @@ def seen_text(seen: Observation) -> str:
         said.append(f"local shapes {seen.layout['local_shape']}")
     if seen.derivation:
         said.append(msgspec.json.encode(seen.derivation).decode())
+    if seen.unobservable:
+        said.append(seen.unobservable)
     if seen.raised:
         said.append(f"raised {seen.raised['classes'][0]} at step {seen.raised['step']}: {seen.raised['message'].strip()}")
     return "; ".join(said)

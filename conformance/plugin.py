@@ -84,6 +84,8 @@ class _Run:
         results, report = config.getoption("--results"), config.getoption("--report")
         if report and not results:
             raise pytest.UsageError("--report needs --results: the report is made from the results file")
+        if report and Path(report).exists() and not Path(report).is_dir():
+            raise pytest.UsageError(f"the report cannot be written to {report}: it is a file, and the report a folder")
         if results and not self.is_worker and not config.getoption("collectonly"):
             try:
                 self.writer = Writer(Path(results))
@@ -198,11 +200,23 @@ class CheckItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, CheckFailed) and self.made:
-            return failure_text(self.made, self.check, self.parent.nodeid if self.parent else "")
+            own = library.cases_path() not in self.path.parents
+            return failure_text(self.made, self.check, self.parent.nodeid if self.parent else "", own=own)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         return self.path, None, self.name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    files: dict[str, Path] = {}
+    for item in items:
+        if isinstance(item, CheckItem):
+            identity = item.unit.card(item.check).identity
+            if files.setdefault(identity, item.path) != item.path:
+                raise pytest.UsageError(
+                    f"{files[identity]} and {item.path} both have a case {identity}; rename a file or a folder"
+                )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -297,7 +311,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.config.workeroutput["conformance"] = {"environments": told, "items": run.items}  # type: ignore[attr-defined]
     if run.records and exitstatus == pytest.ExitCode.OK and all(line.passed is None for line in run.records):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # everything was skipped, which is no coverage
-    if run.writer:
+    if run.writer and not run.records:
+        run.writer.discard()
+    elif run.writer:
         try:
             _close(run, run.writer, session.config.getoption("--report"), ended=exitstatus in (0, 1, 5))
         except ResultsError as error:

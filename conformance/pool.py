@@ -22,6 +22,8 @@ from conformance.selection import not_installed
 BATCH = 8
 """Jobs in a message. A host has one to two of them in hand, so that it never waits for its parent."""
 START_TIMEOUT = 180.0
+STARTS = 2
+"""Times that a host may fail to start: something else may have ended the first one."""
 HOSTS = 8
 """Hosts alive at once, where there are fewer cores: enough for the frameworks that come along."""
 MEMORY_LIMIT = 3 * 2**30
@@ -83,6 +85,7 @@ class Lane:
         self.done = 0
         self.seconds = 0.0
         self.start_seconds = 1.0
+        self.failed_starts = 0
 
     @property
     def left(self) -> float:
@@ -160,9 +163,12 @@ class Pool:
         """Keep one host of the lane busy until nothing waits, then help another lane where that pays."""
         try:
             while lane.waiting and not self._closed:
-                self._use_one_host(lane)
-        except HostFailed as failed:
-            self._give_up(lane, Answer("not-run" if failed.missing else "crashed", {}, str(failed)))
+                try:
+                    self._use_one_host(lane)
+                except HostFailed as failed:
+                    lane.failed_starts += 1
+                    if failed.missing or lane.failed_starts == STARTS:
+                        self._give_up(lane, Answer("not-run" if failed.missing else "crashed", {}, str(failed)))
         finally:
             with self._changed:
                 lane.hosts -= 1
@@ -192,7 +198,7 @@ class Pool:
                 if not flying:
                     return
                 number, job = flying[0]
-                reply = host.receive(job.timeout)
+                reply = host.receive(job.timeout, number)
                 flying.popleft()
                 if isinstance(reply, Answer):
                     self._put(number, reply)
@@ -277,15 +283,17 @@ class Host:
         except OSError:
             pass  # it has died; receiving will say so
 
-    def receive(self, timeout: float) -> Any:
-        """The next reply; or an Answer that says how the host failed to give one."""
+    def receive(self, timeout: float, number: int) -> Any:
+        """The reply to this job; or an Answer that says how the host failed to give one."""
         started = time.perf_counter()
         try:
-            return json.loads(self.channel.receive(timeout))
+            reply = json.loads(self.channel.receive(timeout))
+            return reply if reply["id"] == number else Answer("crashed", {}, "the host answered another job")
         except _Timeout:
             return Answer("timed-out", {}, self._wrote() or f"no answer within {timeout:g} s", timeout)
         except (EOFError, OSError, execnet.RemoteError) as error:
-            said = self._wrote() or _last_line(error) or "the process ended without a word"
+            said = self._wrote() or (_last_line(error) if isinstance(error, execnet.RemoteError) else "")
+            said = said or "the process ended without a word"
             return Answer("crashed", {}, said, time.perf_counter() - started)
 
     def end(self) -> None:

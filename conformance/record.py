@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from conformance.judge import UNEXPECTED, Observation, decode, judge, seen_text,
 from conformance.library import CaseCard, Compiled
 from conformance.pool import Answer
 from conformance.results import CaseLine, CheckLine, case_line, observation_data, source_digest, tree_data
+from conformance.wording import safe
 
 
 class Record(NamedTuple):
@@ -63,19 +65,26 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
     return Record(line, case_line(card), check.job.source, full, seen)
 
 
-def failure_text(made: Record, check: Compiled, file: str) -> str:
-    """What a person needs to see of a failed check."""
+def failure_text(made: Record, check: Compiled, file: str, *, own: bool) -> str:
+    """What a person needs to see of a failed check. ``own``: the file is not one of those that come along."""
     line = made.line
     expected = (
         f"{line.expected} ({spec_text(check.outcomes[line.expected])})" if line.expected in check.outcomes else line.expected
     )
-    said = [f"claim     {made.case.claim}", f"expected  {expected}", f"outcome   {line.outcome}", f"seen      {_seen(made)}"]
+    said = [f"outcome   {line.outcome}", f"expected  {expected}", f"seen      {_seen(made)}", f"claim     {made.case.claim}"]
     said += [f"not {name}: {why}" for name, why in line.against.items()]
     if line.outcome in check.outcomes:
         said.append(f"{_advice(line)}; if that is right, say so in {file}")
     row = f" --row {line.row}" if line.row else ""
+    path = f" --path {shlex.quote(file)}" if own else ""
     return "\n".join(
-        [*said, "", made.source.strip(), "", f"reproduce: conformance repro {line.case}{row} --target {line.target}"]
+        [
+            *map(safe, said),
+            "",
+            made.source.strip(),
+            "",
+            f"reproduce: conformance repro {line.case}{row} --target {line.target}{path}",
+        ]
     )
 
 

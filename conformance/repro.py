@@ -43,6 +43,8 @@ def _heading(check: Compiled, card: CaseCard, expected: str | None) -> str:
     row = f" [{check.row}]" if check.row else ""
     said = f"{expected} ({spec_text(check.outcomes[expected])})" if expected in check.outcomes else f"{expected}"
     lines = [f"{card.identity}{row} on {check.target}", "", f"Claim: {card.claim}", f"Expected: {said}"]
+    lines += [f"Needs: {need['name']}{need['versions']}" for need in check.job.uses]
+    lines += ["Counts are printed as totals so far; the case speaks of each call."] if check.job.count else []
     return "\n".join(f"# {line}".rstrip() for line in "\n".join(lines).splitlines())
 
 

@@ -121,6 +121,8 @@ class Writer:
         self._sources: dict[str, SourceLine] = {}
         self._full: dict[str, Any] = {}
         self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        if path.is_dir():
+            raise ResultsError(f"the results cannot be written to {path}: it is a folder")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.partial.open("wb")
@@ -148,6 +150,11 @@ class Writer:
                 f"the results could not be written to {self.partial}: {error.strerror}; what was written is kept"
             ) from None
 
+    def discard(self) -> None:
+        """Leave nothing of a run in which nothing was recorded."""
+        self._file.close()
+        self.partial.unlink(missing_ok=True)
+
     def close(self, environment: dict[str, Any], *, complete: bool) -> Path:
         """Sort and close a complete run; leave an incomplete one as FILE.partial. Returns the file that there is now."""
         digests = sorted(f"{case.case}={case.digest}" for case in self._cases.values())
@@ -163,18 +170,20 @@ class Writer:
             self._file.close()
             _replace(target, b"\n".join([_encode(header), *map(_encode, lines)]) + b"\n")
             if complete:
-                self.partial.unlink(missing_ok=True)
-            self._sidecars()
+                for left in self.partial.parent.glob(f"{self.partial.name}*"):
+                    left.unlink()
+            self._sidecars(target)
         except OSError as error:
             raise ResultsError(f"the results could not be written to {target}: {error.strerror}; see {self.partial}") from None
         return target
 
-    def _sidecars(self) -> None:
+    def _sidecars(self, path: Path) -> None:
+        """What belongs beside the file; those of an earlier run are not touched until this one is complete."""
         seconds = {check.identity: round(check.seconds, 4) for check in sorted(self.checks, key=lambda check: check.identity)}
         times = msgspec.json.encode({"started": self._started, "seconds": seconds})
-        _replace(self.path.with_name(self.path.name + ".times.json"), msgspec.json.format(times, indent=0))
+        _replace(path.with_name(path.name + ".times.json"), msgspec.json.format(times, indent=0))
         full = b"".join(msgspec.json.encode({"digest": d, "full": self._full[d]}) + b"\n" for d in sorted(self._full))
-        _replace(self.path.with_name(self.path.name + ".full.jsonl"), full)
+        _replace(path.with_name(path.name + ".full.jsonl"), full)
 
 
 def _encode(line: Line | Header) -> bytes:
@@ -240,8 +249,7 @@ def _decode(path: Path, number: int, row: bytes, kind: Any) -> Any:
 
 def _times(path: Path) -> dict[str, Any]:
     try:
-        base = path.name.removesuffix(".partial")
-        return dict(msgspec.json.decode(path.with_name(base + ".times.json").read_bytes()))
+        return dict(msgspec.json.decode(path.with_name(path.name + ".times.json").read_bytes()))
     except (OSError, msgspec.DecodeError, ValueError):
         return {}
 
@@ -276,6 +284,8 @@ def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
         data["layout"] = seen.layout
     if seen.derivation:
         data["derivation"] = seen.derivation
+    if seen.unobservable:
+        data["unobservable"] = seen.unobservable
     if seen.raised:
         data["raised"] = {**seen.raised, "message": _text(seen.raised["message"], full)}
     return data
@@ -299,6 +309,8 @@ def _data(tree: Tree, full: dict[str, Any]) -> Any:
     if isinstance(tree, dict):
         return {"dict": {key: _data(child, full) for key, child in tree.items()}}
     kind, value = tree
+    if isinstance(value, str):
+        value = _text(value, full)
     return {"python": kind, "value": plain_values(np.asarray(value)) if isinstance(value, float) else value}
 
 

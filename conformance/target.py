@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -96,16 +97,17 @@ def _specifiers(versions: str) -> SpecifierSet:
 
 
 def _bounds(versions: str) -> list[Version]:
-    """Each version that is named, the next release, and the first one past those that start with it."""
+    """Each version that is named, its release, the next one, and the first one past those that start with it."""
     found = []
     for specifier in _specifiers(versions):
         bound = Version(specifier.version.removesuffix(".*"))
         *start, last = bound.release
-        found += [bound, _release(bound.epoch, [*bound.release, 0, 0, 1]), _release(bound.epoch, [*start, last + 1])]
+        releases = [bound.release, [*bound.release, 0, 0, 1], [*start, last + 1]]
+        found += [bound, *(_release(bound.epoch, numbers) for numbers in releases)]
     return found
 
 
-def _release(epoch: int, numbers: list[int]) -> Version:
+def _release(epoch: int, numbers: Sequence[int]) -> Version:
     return Version(f"{epoch}!{'.'.join(map(str, numbers))}")
 
 
