@@ -15,6 +15,7 @@ The modules follow the flow of a case; each imports only from those above it::
     expand      Case -> Check
     lower       program -> native source
     library     case files -> compiled checks, cached by content
+    selection   which checks a user asks for
     host        runs in the framework's own process (with one of runtimes/)
     pool        hosts that run ahead
     judge       Observation -> Outcome
