@@ -264,7 +264,7 @@ class Host:
         except (OSError, EOFError, execnet.RemoteError, execnet.HostNotFound, ValueError) as error:
             group.terminate(timeout=0.5)
             raise HostFailed(f"the host of {lane.name} did not start ({lane.spec}): {_last_line(error)}") from None
-        except _Timeout as error:
+        except execnet.TimeoutError as error:
             group.terminate(timeout=0.5)
             raise HostFailed(f"the host of {lane.name} did not answer within {START_TIMEOUT:.0f} s ({lane.spec})") from error
         if "failed" in hello:
@@ -289,7 +289,7 @@ class Host:
         try:
             reply = json.loads(self.channel.receive(timeout))
             return reply if reply["id"] == number else Answer("crashed", {}, "the host answered another job")
-        except _Timeout:
+        except execnet.TimeoutError:
             return Answer("timed-out", {}, self._wrote() or f"no answer within {timeout:g} s", timeout)
         except (EOFError, OSError, execnet.RemoteError) as error:
             said = self._wrote() or (_last_line(error) if isinstance(error, execnet.RemoteError) else "")
@@ -307,9 +307,6 @@ class Host:
             return "\n".join(Path(self.log).read_text(errors="replace").strip().splitlines()[-60:])
         except OSError:
             return ""
-
-
-_Timeout = execnet.gateway_base.TimeoutError
 
 
 def module_source(name: str) -> str:
