@@ -28,7 +28,7 @@ HOSTS = 8
 """Hosts alive at once, where there are fewer cores: enough for the frameworks that come along."""
 MEMORY_LIMIT = 3 * 2**30
 """A host that has grown beyond this is replaced: JAX, for one, keeps every shape that it compiled."""
-WORTH_A_SECOND_HOST = 3.0
+WORTH_A_SECOND_HOST = 1.5
 """Start another host for a framework when what is left would take this many times its start."""
 
 REFERENCE = "reference"
