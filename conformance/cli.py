@@ -34,6 +34,10 @@ exit status:
 """
 
 
+UNNEEDED = ("logging", "threadexception", "unraisableexception", "unittest", "doctest")
+"""Parts of pytest that watch what a test does in its own process, where a check does nothing."""
+
+
 class UserError(Exception):
     """A mistake in how the command was called; the text is for the user."""
 
@@ -137,7 +141,8 @@ def _selection(given: argparse.Namespace) -> Selection:
 def run(given: argparse.Namespace) -> int:
     """A door to pytest, with nothing of the folder that it is called in."""
     paths = [str(path.absolute()) for path in _files_exist(given.paths)]
-    arguments = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", *paths]
+    arguments = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", "--capture=no", *paths]
+    arguments += [f"-pno:{name}" for name in UNNEEDED]
     for name in ("framework", "target", "mode", "host"):
         arguments += [f"--{name}={value}" for value in getattr(given, name)]
     arguments += [f"--device={given.device}", f"--results={given.results}"]
