@@ -81,7 +81,7 @@ def run(runtime, job):
                 _step(runtime, job, kind, payload, space, made, counter, observation)
     except Unobservable as error:
         observation["unobservable"] = str(error)
-    except Exception as error:
+    except Exception as error:  # whatever the code under test raises is what is to be observed
         observation["raised"] = {
             "classes": [c.__name__ for c in type(error).__mro__ if c is not object],
             "message": _plain(str(error)),
