@@ -101,13 +101,18 @@ Inputs = dict[str, AnyInput]
 class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One step of a scenario; exactly one of its parts."""
 
-    call: Annotated[str, Meta(description="an expression; its result is observed")] = ""
+    call: Annotated[str | dict[str, str], Meta(description="an expression, or one per framework; its result is observed")] = ""
     rebind: Annotated[Inputs, Meta(description="gives names of `state` new values")] = msgspec.field(default_factory=dict)
-    do: Annotated[str, Meta(description="statements; nothing is observed")] = ""
+    do: Annotated[str | dict[str, str], Meta(description="statements, or some per framework; nothing is observed")] = ""
+
+    def text(self, framework: str) -> str:
+        """What is called or done on a framework."""
+        said = self.call or self.do
+        return said if isinstance(said, str) else said[framework]
 
 
 class Native(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The body of a function in a framework's own words."""
+    """The body of a function in a framework's own words; in a case with steps, definitions."""
 
     code: str
     uses: Annotated[list[str], Meta(description="companion libraries, such as flax>=0.12")] = msgspec.field(default_factory=list)

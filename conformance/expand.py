@@ -177,8 +177,10 @@ def _checks(file: File, row: Row, device: str) -> Iterator[Check]:
 def _modes(case: Case, framework: Framework) -> list[str]:
     if case.frameworks and framework.name not in case.frameworks:
         return []
-    if case.native:
-        return [mode for mode in case.modes or ["eager"] if framework.name in case.native and mode in framework.modes]
+    if case.native and framework.name not in case.native:
+        return []
+    if case.native and not case.steps:
+        return [mode for mode in case.modes or ["eager"] if mode in framework.modes]
     if case.steps and not case.trace:
         return [next(iter(framework.modes))]
     if case.mesh or case.observe:
@@ -247,7 +249,7 @@ def _is_here(deviation: Deviation, row: Row) -> bool:
 
 def _dtypes(case: Case) -> set[str]:
     """The dtypes that a case speaks of, in its inputs or in a program."""
-    texts = [case.program, case.define, *(text for step in case.steps for text in (step.call, step.do))]
+    texts = [] if case.native else [case.program, case.define, *(str(step.call or step.do) for step in case.steps)]
     found = {name for text in texts for name in names_used(parse(text))} & set(DTYPES)
     pending: list[Any] = [case.inputs, case.state, case.at, *(step.rebind for step in case.steps)]
     while pending:

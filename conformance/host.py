@@ -69,16 +69,16 @@ def run(runtime, job):
     step = -1
     try:
         with runtime.scope(job["x64"]):
-            space = _namespace(job)
             made = {name: _make(runtime, name, spec, job) for name, spec in job["inputs"].items()}
-            space.update({name: _make(runtime, name, spec, job) for name, spec in job["state"].items()})
+            space = _namespace(job, {name: _make(runtime, name, spec, job) for name, spec in job["state"].items()})
             if job["observe"] == "derivation":
                 observation["derivation"] = runtime.derive(space[job["trace"]], made)
                 return observation
             counter = _trace(runtime, job, space)
+            space.update(made)
             for kind, payload in job["steps"]:
                 step += 1
-                _step(runtime, job, kind, payload, space, made, counter, observation)
+                _step(runtime, job, kind, payload, space, counter, observation)
     except Unobservable as error:
         observation["unobservable"] = str(error)
     except Exception as error:  # whatever the code under test raises is what is to be observed
@@ -104,15 +104,15 @@ def _trace(runtime, job, space):
     return counter
 
 
-def _step(runtime, job, kind, payload, space, made, counter, observation):
+def _step(runtime, job, kind, payload, space, counter, observation):
     if kind == "rebind":
         space.update({name: _make(runtime, name, spec, job) for name, spec in payload.items()})
         return
     if kind == "do":
-        exec(payload, space, made)
+        exec(payload, space)
         return
     before = counter.read() if counter else {}
-    result = eval(payload, space, made)
+    result = eval(payload, space)
     observation["results"].append(_observed(runtime, result, job))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])
@@ -148,13 +148,13 @@ _loaded = 0
 _compiled = {}
 
 
-def _namespace(job):
+def _namespace(job, state):
     """Execute a job's source as a module of its own. It is registered so that inspect, AutoGraph and Dynamo can read it."""
     # Dynamo remembers what it learnt by file and line, so that what is traced gets a file of its own each time.
     code = None if job["trace"] else _compiled.get(job["source"])
     if code is None:
         code = _compile(job["source"], job["filename"])
-    space = {"__name__": "program"}
+    space = {"__name__": "program", **state}
     exec(code, space)
     return space
 
@@ -173,7 +173,7 @@ def _compile(source, filename):
 
 def _absent(job):
     """Whether the expression fails, as it does while the framework lacks what it names."""
-    space = _namespace(job)
+    space = _namespace(job, {})
     try:
         eval(job["absent"], space)
     except (AttributeError, ImportError):

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from conformance import vocabulary
-from conformance.case import Case, Input, Inputs, Native
+from conformance.case import Case, Input, Inputs, Native, Step
 from conformance.expand import Check
 from conformance.framework import Framework, frameworks
 from conformance.program import bind, names_bound, parse, read
@@ -91,24 +91,37 @@ def _source(check: Check, framework: Framework) -> tuple[str, list[tuple[str, An
     case = check.case
     if check.absent:
         return framework.imports + "\n", []
+    if case.native and case.steps:
+        return native_definitions(_code(case, framework), framework), [_native_step(step, framework) for step in case.steps]
     if case.program or case.native:
         return _program(case, framework), [_call(case.inputs)]
     tree = read(case.define)
     known = {*case.inputs, *case.state, *(node.name for node in tree.body if isinstance(node, ast.FunctionDef))}
     steps, helpers = [], set[str]()
     for step in case.steps:
-        kind = "rebind" if step.rebind else "call" if step.call else "do"
-        text, needed = _rewritten(read(step.call or step.do), known, framework)
-        steps.append((kind, _inputs(step.rebind) if step.rebind else text))
+        text, needed = _rewritten(read(step.text(framework.name)), known, framework)
+        steps.append((_kind(step), _inputs(step.rebind) if step.rebind else text))
         helpers |= needed
     return _module(framework, "", tree, set(case.state), helpers), steps
 
 
 def _program(case: Case, framework: Framework) -> str:
-    native = case.native.get(framework.name)
-    if native is None:
+    if framework.name not in case.native:
         return _lowered(case.program, tuple(case.inputs), framework.name)
-    return native_function("program", list(case.inputs), native.code if isinstance(native, Native) else native, framework)
+    return native_function("program", list(case.inputs), _code(case, framework), framework)
+
+
+def _code(case: Case, framework: Framework) -> str:
+    native = case.native[framework.name]
+    return native.code if isinstance(native, Native) else native
+
+
+def _kind(step: Step) -> str:
+    return "rebind" if step.rebind else "call" if step.call else "do"
+
+
+def _native_step(step: Step, framework: Framework) -> tuple[str, Any]:
+    return _kind(step), _inputs(step.rebind) if step.rebind else step.text(framework.name).rstrip()
 
 
 @functools.cache
@@ -175,6 +188,11 @@ def native_function(name: str, parameters: list[str], code: str, framework: Fram
     }
     lines = [line if number in inside or not line else f"    {line}" for number, line in enumerate(code.rstrip().split("\n"))]
     return f"{framework.imports}\n\n\ndef {name}({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
+
+
+def native_definitions(code: str, framework: Framework) -> str:
+    """Source of a module with these native definitions, as written."""
+    return f"{framework.imports}\n\n\n{code.rstrip()}\n"
 
 
 def _module(framework: Framework, header: str, tree: ast.Module, known: set[str], helpers: Iterable[str] = ()) -> str:

@@ -51,7 +51,7 @@ def references(raw: Any) -> list[tuple[Place, str, str]]:
 
 def _is_code(place: Place) -> bool:
     if place[0] == "steps":
-        return len(place) == 3 and place[2] in ("call", "do")
+        return len(place) > 2 and place[2] in ("call", "do")
     return place[0] in ("program", "define", "native")
 
 

@@ -24,12 +24,17 @@ def script(check: Compiled, card: CaseCard, expected: str | None) -> str:
         raise NoScript("there is no script for layouts yet: what the report shows of them is all there is")
     framework = frameworks()[check.framework]
     job = check.job
-    parts = [_heading(check, card, expected), job.source.strip()]
+    imports, definitions = framework.imports, job.source.removeprefix(framework.imports).strip()
+    state = "\n".join(f"{name} = {_input(name, spec, framework)}" for name, spec in job.state.items())
+    parts = [_heading(check, card, expected), imports, state, definitions]
     if job.absent:
-        return "\n\n".join([*parts, f"print({job.absent})  # fails as long as {check.framework} has no such thing"]) + "\n"
+        return (
+            "\n\n".join([*filter(None, parts), f"print({job.absent})  # fails as long as {check.framework} has no such thing"])
+            + "\n"
+        )
     if job.x64 and framework.wide:
-        parts.append(framework.wide)
-    for name, spec in {**job.inputs, **job.state}.items():
+        parts.insert(2, framework.wide)
+    for name, spec in job.inputs.items():
         parts.append(f"{name} = {_input(name, spec, framework)}")
     if job.trace and not job.observe:
         parts.append(_wrapped(check, framework))

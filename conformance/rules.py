@@ -16,13 +16,13 @@ from msgspec import UNSET
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from conformance import literal, vocabulary
-from conformance.case import Case, Deviation, Input, Native, Spec, Topic
+from conformance.case import Case, Deviation, Input, Native, Spec, Step, Topic
 from conformance.document import Document, Mistake, did_you_mean, short
 from conformance.document import Path as Place
 from conformance.framework import frameworks
 from conformance.literal import is_complex, is_ragged, leaves
 from conformance.parameters import fill_holes, holes, is_open, references, row_keys, same
-from conformance.program import Flaw, ProgramError, flaws, names_used, parse, read, returns
+from conformance.program import Flaw, ProgramError, flaws, names_bound, names_used, parse, read, returns
 from conformance.target import MODES, Selector
 
 FILLS = ("normal", "uniform", "arange", "zeros", "ones", "integers")
@@ -70,6 +70,8 @@ class Rules:
 
     def case(self, place: Place, case: Case) -> Iterator[Mistake]:
         kinds = [name for name in ("program", "native", "steps", "observe") if getattr(case, name)]
+        if kinds == ["native", "steps"]:
+            kinds = ["native"]
         if len(kinds) != 1:
             said = f"it has {' and '.join(kinds)}" if kinds else "it has none"
             yield self.mistake(place, f"a case is one of program, native, steps or observe; {said}")
@@ -104,15 +106,30 @@ class Rules:
         for name in {"steps": ["define"], "observe": ["define", "at"]}.get(kind, []):
             if not getattr(case, name):
                 yield self.mistake(place, f"a case with {kind!r} needs {name!r}")
-        if case.trace and kind != "steps":
+        if case.define and case.native:
+            yield self.mistake((*place, "define"), "where `native` defines functions there is no `define`", key=True)
+        if case.trace and not case.steps:
             yield self.mistake((*place, "trace"), "only a case with steps has a function to trace", key=True)
         for index, step in enumerate(case.steps):
             if sum(map(bool, (step.call, step.rebind, step.do))) != 1:
                 yield self.mistake((*place, "steps", index), "a step is one of call, rebind or do")
+            yield from self.per_framework((*place, "steps", index), step, case)
             for name in step.rebind:
                 if name not in case.state:
                     message = f"{name!r} is not in `state`{did_you_mean(name, case.state)}"
                     yield self.mistake((*place, "steps", index, "rebind", name), message, key=True)
+
+    def per_framework(self, place: Place, step: Step, case: Case) -> Iterator[Mistake]:
+        """A step that is said in each framework's own words has to be said in the words of all of them."""
+        for name in ("call", "do"):
+            said = getattr(step, name)
+            if not isinstance(said, dict):
+                continue
+            if not case.native:
+                yield self.mistake((*place, name), f"`{name}` says something per framework only where `native` does")
+            elif said.keys() != case.native.keys():
+                known = ", ".join(case.native)
+                yield self.mistake((*place, name), f"`{name}` speaks of {', '.join(said)}; `native` has {known}")
 
     def parameters(self, place: Place, case: Case) -> Iterator[Mistake]:
         used: set[str] = set()
@@ -148,7 +165,7 @@ class Rules:
             for name in getattr(case, group):
                 if not name.isidentifier() or keyword.iskeyword(name):
                     yield self.mistake((*place, group, name), f"{name!r} is not a name that a program can say", key=True)
-                elif name in _reserved():
+                elif name in _reserved() or name in _functions(case.define):
                     yield self.mistake((*place, group, name), f"the name {name!r} is taken; choose another", key=True)
 
     # --- inputs
@@ -241,18 +258,26 @@ class Rules:
             yield from self.program((*place, "define"), case.define, {*case.state}, used)
             yield from self.functions(place, case, _functions(case.define))
         for index, step in enumerate(case.steps):
-            known = {*case.inputs, *case.state, *_functions(case.define)}
-            for name in ("call", "do"):
-                yield from self.program((*place, "steps", index, name), getattr(step, name), known, used)
-            if _is_statement(step.call):
-                yield self.mistake((*place, "steps", index, "call"), "`call` takes an expression; `do` takes statements")
+            yield from self.step((*place, "steps", index), step, case, used)
         for name, native in case.native.items():
-            yield from self.native((*place, "native", name), name, native)
+            yield from self.native((*place, "native", name), name, native, case)
             used |= _words(native if isinstance(native, str) else native.code)
         for group in ("inputs", "state"):
             for name in getattr(case, group):
                 if name not in used and not self.filled:
                     yield self.mistake((*place, group, name), f"{name!r} is never used", key=True)
+
+    def step(self, place: Place, step: Step, case: Case, used: set[str]) -> Iterator[Mistake]:
+        for name in ("call", "do"):
+            said = getattr(step, name)
+            for where, text in [((name, key), said[key]) for key in said] if isinstance(said, dict) else [((name,), said)]:
+                if case.native:
+                    yield from self.python((*place, *where), text)
+                    used |= _words(text)
+                else:
+                    yield from self.program((*place, *where), text, {*case.inputs, *case.state, *_functions(case.define)}, used)
+                if name == "call" and _is_statement(text):
+                    yield self.mistake((*place, *where), "`call` takes an expression; `do` takes statements")
 
     def functions(self, place: Place, case: Case, defined: dict[str, list[str]]) -> Iterator[Mistake]:
         if not defined:
@@ -274,16 +299,16 @@ class Rules:
         used |= names_used(tree)
         yield from (self.flaw(place, flaw) for flaw in flaws(tree, known | holes(text), _reserved()))
 
-    def native(self, place: Place, name: str, native: str | Native) -> Iterator[Mistake]:
+    def native(self, place: Place, name: str, native: str | Native, case: Case) -> Iterator[Mistake]:
         if name not in frameworks():
             yield self.mistake(place, f"unknown framework {name!r}{did_you_mean(name, frameworks())}", key=True)
-        if isinstance(native, str):
-            yield from self.python(place, native)
-            yield from self.returns(place, native)
-            return
-        yield from self.python((*place, "code"), native.code)
-        yield from self.returns((*place, "code"), native.code)
-        for index, need in enumerate(native.uses):
+        code, where = (native, place) if isinstance(native, str) else (native.code, (*place, "code"))
+        yield from self.python(where, code)
+        if not case.steps:
+            yield from self.returns(where, code)
+        elif case.trace and case.trace not in _names(code):
+            yield self.mistake((*place[:2], "trace"), f"{name}'s native block defines no {case.trace!r}")
+        for index, need in enumerate(native.uses if isinstance(native, Native) else ()):
             if not _is_requirement(need):
                 yield self.mistake((*place, "uses", index), f"{need!r} is not a library, such as 'flax' or 'flax>=0.12'")
 
@@ -465,6 +490,14 @@ def _functions(text: str) -> dict[str, list[str]]:
     except ProgramError:
         return {}
     return {node.name: [argument.arg for argument in node.args.args] for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _names(text: str) -> set[str]:
+    """What a text gives a meaning to."""
+    try:
+        return names_bound(read(fill_holes(text)))
+    except ProgramError:
+        return set()
 
 
 def _is_statement(text: str) -> bool:
