@@ -30,6 +30,7 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     traces: Annotated[list[int] | str | UnsetType, Meta(description="traces at each call")] = UNSET
     graphs: Annotated[list[int] | str | UnsetType, Meta(description="graphs handed to the backend compiler at each call")] = UNSET
     compiles: Annotated[list[int] | str | UnsetType, Meta(description="executables built at each call")] = UNSET
+    agree: Annotated[bool | UnsetType, Meta(description="whether all results are one and the same, and finite")] = UNSET
     raises: Annotated[Names | UnsetType, Meta(description="the error is an instance of a class of one of these names")] = UNSET
     matching: Annotated[str | UnsetType, Meta(description="a regular expression found in the error's text")] = UNSET
     step: Annotated[int | UnsetType, Meta(description="the step (from 0) at which the error is raised")] = UNSET
@@ -143,6 +144,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
         default_factory=dict
     )
     program: Annotated[str, Meta(description="an expression, or statements that return")] = ""
+    closed_form: Annotated[str, Meta(description="a program that NumPy runs in float64: what `reference` means here")] = ""
     native: dict[str, str | Native] = msgspec.field(default_factory=dict)
     define: Annotated[str, Meta(description="functions of a scenario or a derivation")] = ""
     trace: Annotated[str, Meta(description="the function that is traced")] = ""

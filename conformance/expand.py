@@ -23,7 +23,7 @@ from conformance.load import File, load_row
 from conformance.parameters import fill, row_keys, same
 from conformance.program import names_used, parse
 from conformance.target import Selector, Target, most_specific
-from conformance.vocabulary import DTYPES
+from conformance.vocabulary import DTYPES, NAMES, TRANSFORMS
 
 ON_REQUEST = ("inductor", "aot")
 """Modes too slow to run unless a case, or the user, asks for them."""
@@ -167,11 +167,18 @@ def _checks(file: File, row: Row, device: str) -> Iterator[Check]:
     case = row.case
     for framework in frameworks().values():
         for mode in _modes(case, framework):
-            target = Target(framework.name, mode, device)
-            yield _check(file, row, target, "", {}, None)
-            for variant in case.variants if framework.modes[mode] else ():
-                if Selector.parse(variant.target).covers(target):
-                    yield _check(file, row, target, variant.id, variant.with_, variant.expect)
+            for way in _ways(case, framework):
+                target = Target(framework.name, mode, device, way)
+                yield _check(file, row, target, "", {}, None)
+                for variant in case.variants if framework.modes[mode] else ():
+                    if Selector.parse(variant.target).covers(target):
+                        yield _check(file, row, target, variant.id, variant.with_, variant.expect)
+
+
+def _ways(case: Case, framework: Framework) -> list[str]:
+    """The framework's first way, and every other that says something of the case differently."""
+    used = _vocabulary(case)
+    return ["", *(way for way, rows in framework.ways.items() if rows.keys() & used)]
 
 
 def _modes(case: Case, framework: Framework) -> list[str]:
@@ -179,6 +186,8 @@ def _modes(case: Case, framework: Framework) -> list[str]:
         return []
     if case.native and framework.name not in case.native:
         return []
+    if _vocabulary(case) & TRANSFORMS and not TRANSFORMS & framework.rows.keys():
+        return []  # nothing to differentiate with
     if case.native and not case.steps:
         return [mode for mode in case.modes or ["eager"] if mode in framework.modes]
     if case.steps and not case.trace:
@@ -239,7 +248,7 @@ def _absence(case: Case, target: Target) -> tuple[str, str]:
         if Selector.parse(unsupported.target).covers(target):
             return unsupported.absent, unsupported.because
     framework = frameworks()[target.framework]
-    lacking = sorted(_dtypes(case) & framework.lacks.keys())
+    lacking = sorted((_dtypes(case) | _vocabulary(case)) & framework.lacks.keys())
     return (framework.lacks[lacking[0]], f"{framework.name} has no {lacking[0]}") if lacking else ("", "")
 
 
@@ -247,10 +256,15 @@ def _is_here(deviation: Deviation, row: Row) -> bool:
     return all(any(same(row.keys[name], value) for value in values) for name, values in deviation.where.items())
 
 
+def _vocabulary(case: Case) -> set[str]:
+    """The names of the vocabulary that a case uses."""
+    texts = [] if case.native else [case.program, case.define, *(str(step.call or step.do) for step in case.steps)]
+    return {name for text in texts for name in names_used(parse(text))} & NAMES
+
+
 def _dtypes(case: Case) -> set[str]:
     """The dtypes that a case speaks of, in its inputs or in a program."""
-    texts = [] if case.native else [case.program, case.define, *(str(step.call or step.do) for step in case.steps)]
-    found = {name for text in texts for name in names_used(parse(text))} & set(DTYPES)
+    found = _vocabulary(case) & set(DTYPES)
     pending: list[Any] = [case.inputs, case.state, case.at, *(step.rebind for step in case.steps)]
     while pending:
         value = pending.pop()

@@ -62,12 +62,18 @@ class Framework(NamedTuple):
     wide: str = ""
     """Statement that turns on 64-bit types, where they are off."""
     lacks: dict[str, str] = {}
-    """dtypes that the framework has not, each with an expression that fails while that is so."""
+    """dtypes and transforms that the framework has not, each with an expression that fails while that is so."""
+    ways: dict[str, dict[str, str]] = {}
+    """Second ways to say the same thing: name -> rows that take the place of others."""
     devices: tuple[str, ...] = ("cpu",)
 
     @property
     def traced_modes(self) -> list[str]:
         return [mode for mode, wrap in self.modes.items() if wrap]
+
+    def by_way(self, way: str) -> Framework:
+        """The framework as it speaks in one of its ways; the first one has no name."""
+        return self._replace(rows=self.rows | self.ways[way]) if way else self
 
     def version(self) -> str | None:
         """The version installed beside this package, or None. Nothing is imported."""

@@ -154,9 +154,11 @@ def _namespace(job, state):
     code = None if job["trace"] else _compiled.get(job["source"])
     if code is None:
         code = _compile(job["source"], job["filename"])
-    space = {"__name__": "program", **state}
-    exec(code, space)
-    return space
+    # Under a name that can be imported, as Dynamo does for functions that it meets outside the module it began in.
+    module = sys.modules["program"] = types.ModuleType("program")
+    module.__dict__.update(state)
+    exec(code, module.__dict__)
+    return module.__dict__
 
 
 def _compile(source, filename):

@@ -149,6 +149,17 @@ def _each(arrays: list[Array], demand: Any, tolerance: Any) -> str:
     return next(filter(None, whys), "") if arrays else "there is no result"
 
 
+def _agree(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    result = seen.results[-1] if seen.results else None
+    if not isinstance(result, list) or len(result) < 2:
+        return "there are no two results that could agree"
+    if not all(np.isfinite(array.values).all() for array in _leaves(result)):
+        return f"not all is finite: {_show(_map(result, lambda array: array.values.tolist()))}"
+    whys = [_compare(other, result[0], tolerance) for other in result[1:]]
+    why = next(filter(None, whys), "")
+    return why if demand else "" if why else "the results agree"
+
+
 def _shape(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
     shapes = _map(seen.results[-1], lambda array: list(array.values.shape)) if seen.results else None
     return "" if shapes == demand else f"the shape is {shapes}, not {demand}"
@@ -236,6 +247,7 @@ _PARTS = {
     "rows": _rows,
     "shape": _shape,
     "dtype": _dtype,
+    "agree": _agree,
     "traces": _count("traces"),
     "graphs": _count("graphs"),
     "compiles": _count("compiles"),

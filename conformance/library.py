@@ -20,6 +20,7 @@ from conformance.document import CaseError, Mistake
 from conformance.framework import BUILTIN, frameworks
 from conformance.lower import Job, LoweringError, lower, reference_job
 from conformance.program import ProgramError
+from conformance.target import Target
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -31,6 +32,7 @@ class Compiled(msgspec.Struct, frozen=True):
     row: str
     parameters: dict[str, Any]
     framework: str
+    way: str
     mode: str
     device: str
     outcomes: dict[str, Spec]
@@ -43,7 +45,7 @@ class Compiled(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        return f"{self.framework}:{self.mode}@{self.device}"
+        return str(Target(self.framework, self.mode, self.device, self.way))
 
 
 class CaseCard(msgspec.Struct, frozen=True):
@@ -167,6 +169,7 @@ def _compiled(check: expand.Check, index: int, job: Job, reference: Job | None) 
         row=check.row,
         parameters=check.parameters,
         framework=check.target.framework,
+        way=check.target.way,
         mode=check.target.mode,
         device=check.target.device,
         outcomes=check.outcomes,

@@ -53,7 +53,7 @@ class Job(msgspec.Struct, frozen=True):
 
 def lower(check: Check) -> Job:
     """The job of a check. Raises LoweringError where the dialect has no words for the program."""
-    case, framework = check.case, frameworks()[check.target.framework]
+    case, framework = check.case, frameworks()[check.target.framework].by_way(check.target.way)
     native = case.native.get(framework.name)
     source, steps = _source(check, framework)
     traced = case.trace if case.steps else "program"
@@ -81,8 +81,11 @@ def reference_job(check: Check) -> Job | None:
     """The job that computes `reference` in float64 by NumPy; None where the case asks for none."""
     if not any(spec.value == "reference" for spec in check.outcomes.values()):
         return None
-    inputs = check.case.inputs
-    source = _program(check.case, frameworks()["numpy"])
+    case, inputs, numpy = check.case, check.case.inputs, frameworks()["numpy"]
+    if case.closed_form or case.program:
+        source = _lowered(case.closed_form or case.program, tuple(inputs), numpy.name, "")
+    else:
+        source = native_function("program", list(inputs), _code(case, numpy), numpy)
     return Job(source, f"{check.identity}.py", "", False, "eager", _inputs(inputs), {}, [_call(inputs)], float64=True)
 
 
@@ -91,10 +94,12 @@ def _source(check: Check, framework: Framework) -> tuple[str, list[tuple[str, An
     case = check.case
     if check.absent:
         return framework.imports + "\n", []
+    if case.program:
+        return _lowered(case.program, tuple(case.inputs), framework.name, check.target.way), [_call(case.inputs)]
     if case.native and case.steps:
         return native_definitions(_code(case, framework), framework), [_native_step(step, framework) for step in case.steps]
-    if case.program or case.native:
-        return _program(case, framework), [_call(case.inputs)]
+    if case.native:
+        return native_function("program", list(case.inputs), _code(case, framework), framework), [_call(case.inputs)]
     tree = read(case.define)
     known = {*case.inputs, *case.state, *(node.name for node in tree.body if isinstance(node, ast.FunctionDef))}
     steps, helpers = [], set[str]()
@@ -103,12 +108,6 @@ def _source(check: Check, framework: Framework) -> tuple[str, list[tuple[str, An
         steps.append((_kind(step), _inputs(step.rebind) if step.rebind else text))
         helpers |= needed
     return _module(framework, "", tree, set(case.state), helpers), steps
-
-
-def _program(case: Case, framework: Framework) -> str:
-    if framework.name not in case.native:
-        return _lowered(case.program, tuple(case.inputs), framework.name)
-    return native_function("program", list(case.inputs), _code(case, framework), framework)
 
 
 def _code(case: Case, framework: Framework) -> str:
@@ -125,9 +124,9 @@ def _native_step(step: Step, framework: Framework) -> tuple[str, Any]:
 
 
 @functools.cache
-def _lowered(program: str, inputs: tuple[str, ...], framework: str) -> str:
+def _lowered(program: str, inputs: tuple[str, ...], framework: str, way: str) -> str:
     """Every row and mode of a case runs the same source, unless a parameter is written into it."""
-    return lower_function("program", list(inputs), parse(program), frameworks()[framework])
+    return lower_function("program", list(inputs), parse(program), frameworks()[framework].by_way(way))
 
 
 def _call(inputs: Inputs) -> tuple[str, Any]:
@@ -210,7 +209,7 @@ def _preludes(framework: Framework, names: set[str]) -> list[str]:
         name = pending.pop()
         if name not in found:
             found[name] = framework.preludes[name]
-            pending += set(re.findall(r"\w+", found[name])) & framework.preludes.keys()
+            pending += set(re.findall(r"(?<![.\w])\w+(?=\()", found[name])) & framework.preludes.keys()
     return [found[name] for name in sorted(found)]
 
 

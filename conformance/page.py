@@ -265,12 +265,15 @@ def _column(run: int, target: str) -> Column:
     """Taken apart without complaint: a report is not the place to refuse a target."""
     place, _, device = target.partition("@")
     framework, _, mode = place.partition(":")
+    framework, _, way = framework.partition("/")
+    mode = ", ".join(filter(None, [mode, way]))
     return Column(run, framework, mode, device, target)
 
 
 def _column_order(column: Column) -> tuple[Any, ...]:
     framework = BUILTIN.index(column.framework) if column.framework in BUILTIN else len(BUILTIN)
-    mode = MODES.index(column.mode) if column.mode in MODES else len(MODES)
+    known = column.mode.partition(",")[0]
+    mode = MODES.index(known) if known in MODES else len(MODES)
     return framework, column.framework, column.run, mode, column.mode, column.device
 
 

@@ -52,7 +52,7 @@ def references(raw: Any) -> list[tuple[Place, str, str]]:
 def _is_code(place: Place) -> bool:
     if place[0] == "steps":
         return len(place) > 2 and place[2] in ("call", "do")
-    return place[0] in ("program", "define", "native")
+    return place[0] in ("program", "closed_form", "define", "native")
 
 
 def _in_code(value: Any) -> str:

@@ -37,7 +37,7 @@ VERDICTS = ("unexpected", "crashed", "timed-out", "unsupported", "not-run")
 _PYTHON_DTYPES = ("int", "float", "complex", "str")
 _LISTS = ("values", "rows", "shape", "traces", "graphs", "compiles")
 _PER_CALL = ("values", "traces", "graphs", "compiles")
-_RESULTS = ("value", "values", "every", "rows", "shape", "dtype")
+_RESULTS = ("value", "values", "every", "rows", "shape", "dtype", "agree")
 _NEEDS = {
     **dict.fromkeys(("traces", "graphs", "compiles"), "trace"),
     **dict.fromkeys(("local_shape", "slices"), "mesh"),
@@ -254,6 +254,9 @@ class Rules:
         if case.program:
             yield from self.program((*place, "program"), case.program, {*case.inputs}, used)
             yield from self.returns((*place, "program"), case.program)
+        if case.closed_form:
+            yield from self.program((*place, "closed_form"), case.closed_form, {*case.inputs}, used)
+            yield from self.returns((*place, "closed_form"), case.closed_form)
         if case.define:
             yield from self.program((*place, "define"), case.define, {*case.state}, used)
             yield from self.functions(place, case, _functions(case.define))
@@ -320,7 +323,7 @@ class Rules:
 
     def returns(self, place: Place, text: str) -> Iterator[Mistake]:
         try:
-            if not returns(parse(fill_holes(text)) if place[-1] == "program" else read(fill_holes(text))):
+            if not returns(parse(fill_holes(text)) if place[-1] in ("program", "closed_form") else read(fill_holes(text))):
                 yield self.mistake(place, "nothing is returned")
         except ProgramError:
             pass  # told already
@@ -407,8 +410,12 @@ class Rules:
 
     def result(self, place: Place, value: Any, case: Case) -> Iterator[Mistake]:
         if value == "reference":
+            if case.closed_form:
+                return
             if not case.program and "numpy" not in case.native:
-                yield self.mistake(place, "`reference` needs a program, or a native block for numpy")
+                yield self.mistake(place, "`reference` needs a program, a `closed_form` or a native block for numpy")
+            elif names := sorted(_words(case.program) & vocabulary.TRANSFORMS):
+                yield self.mistake(place, f"NumPy has no {names[0]}(): say in `closed_form` what `reference` is")
         elif isinstance(value, str) and case.program and not is_open(value) and not is_complex(value):
             yield self.mistake(place, f"{short(value)} is not a value{did_you_mean(value, ['reference'])}")
 
@@ -475,6 +482,8 @@ def _impossible(text: str, selector: Selector, case: Case) -> str:
         return f"unknown framework {selector.framework!r}{did_you_mean(selector.framework, ['any', *frameworks()])}"
     if selector.device not in {None, *framework.devices}:
         return f"{text!r} cannot exist: {framework.name} runs on {', '.join(framework.devices)}"
+    if selector.way not in {None, *framework.ways}:
+        return f"{text!r} cannot exist: {framework.name} has {', '.join(framework.ways) or 'no ways of their own names'}"
     if selector.mode not in {None, *framework.modes}:
         return f"{text!r} cannot exist: {framework.name} has the modes {', '.join(framework.modes)}"
     for name in ("native", "frameworks"):

@@ -42,7 +42,7 @@ class Selection:
 
     def admits(self, check: Compiled) -> bool:
         """Whether the check is asked for. A slow mode has to be named, by the case or here."""
-        target = Target(check.framework, check.mode, check.device)
+        target = Target.parse(check.target)
         fitting = [selector for selector in self.targets if selector.covers(target)]
         named = check.mode in self.modes or any(selector.mode for selector in fitting)
         return (
@@ -73,9 +73,12 @@ def _selector(text: str) -> Selector:
     except ValueError as error:
         raise SelectionError(f"--target {error}") from None
     if selector.framework:
-        modes = frameworks()[_one_of(selector.framework, frameworks(), "framework")].modes
-        if selector.mode and selector.mode not in modes:
-            raise SelectionError(f"--target {text!r}: {selector.framework} has the modes {', '.join(modes)}")
+        framework = frameworks()[_one_of(selector.framework, frameworks(), "framework")]
+        for kind, name, known in (("modes", selector.mode, framework.modes), ("ways", selector.way, framework.ways)):
+            if name and name not in known:
+                raise SelectionError(
+                    f"--target {text!r}: {framework.name} has the {kind} {', '.join(known) or 'of no other name'}"
+                )
     if selector.versions:
         raise SelectionError(f"--target {text!r}: the version is that of the environment; choose it with --host")
     return selector

@@ -13,19 +13,23 @@ from packaging.version import InvalidVersion, Version
 MODES = ("eager", "compiled", "xla", "inductor", "aot")
 
 _SELECTOR = re.compile(
-    r"(?P<framework>[a-z][a-z0-9_-]*)(?P<versions>[<>=!~][^:@]*)?(?::(?P<mode>[a-z]+))?(?:@(?P<device>[a-z0-9-]+))?"
+    r"(?P<framework>[a-z][a-z0-9_-]*)(?:/(?P<way>[a-z]+))?(?P<versions>[<>=!~][^:@]*)?(?::(?P<mode>[a-z]+))?(?:@(?P<device>[a-z0-9-]+))?"
 )
 
 
 class Target(NamedTuple):
-    """One framework, in one mode, on one device; written ``jax:compiled@cpu``."""
+    """One framework, in one mode, on one device; written ``jax:compiled@cpu``.
+
+    Where a framework has a second way to say the same thing, that has a name: ``torch/tape:eager@cpu``.
+    """
 
     framework: str
     mode: str
     device: str
+    way: str = ""
 
     def __str__(self) -> str:
-        return f"{self.framework}:{self.mode}@{self.device}"
+        return f"{self.framework}{self.way and '/'}{self.way}:{self.mode}@{self.device}"
 
     @classmethod
     def parse(cls, text: str) -> Target:
@@ -33,13 +37,14 @@ class Target(NamedTuple):
         selector = Selector.parse(text)
         if selector.framework is None or selector.mode is None or selector.device is None or selector.versions:
             raise ValueError(f"{text!r} is not a target; write framework:mode@device, such as 'jax:compiled@cpu'")
-        return cls(selector.framework, selector.mode, selector.device)
+        return cls(selector.framework, selector.mode, selector.device, selector.way or "")
 
 
 class Selector(NamedTuple):
-    """A pattern over targets; None stands for any. Written ``jax>=0.5:compiled``, ``any@tpu``."""
+    """A pattern over targets; None stands for any. Written ``jax>=0.5:compiled``, ``any@tpu``, ``torch/tape``."""
 
     framework: str | None
+    way: str | None
     versions: str
     mode: str | None
     device: str | None
@@ -51,9 +56,9 @@ class Selector(NamedTuple):
         match = _SELECTOR.fullmatch(text.strip())
         if match is None:
             raise ValueError(
-                f"{text!r} is not a target selector; write framework[versions][:mode][@device], such as 'jax>=0.5:compiled'"
+                f"{text!r} is not a target selector; write framework[/way][versions][:mode][@device], such as 'jax>=0.5:compiled'"
             )
-        framework, versions, mode, device = match.group("framework", "versions", "mode", "device")
+        framework, way, versions, mode, device = match.group("framework", "way", "versions", "mode", "device")
         if mode is not None and mode not in MODES:
             raise ValueError(f"{text!r}: unknown mode {mode!r}; the modes are {', '.join(MODES)}")
         try:
@@ -61,15 +66,16 @@ class Selector(NamedTuple):
         except (InvalidSpecifier, InvalidVersion):
             raise ValueError(f"{text!r}: {versions!r} is not a version specifier, such as '>=0.5,<0.9'") from None
         if framework == "any":
-            if versions:
-                raise ValueError(f"{text!r}: versions need a framework")
+            if versions or way:
+                raise ValueError(f"{text!r}: {'versions' if versions else 'ways'} need a framework")
             framework = None
-        return cls(framework, versions or "", mode, device)
+        return cls(framework, way, versions or "", mode, device)
 
     def covers(self, target: Target) -> bool:
         """Whether the target fits, versions aside."""
         return (
             self.framework in (None, target.framework)
+            and self.way in (None, target.way)
             and self.mode in (None, target.mode)
             and self.device in (None, target.device)
         )

@@ -15,12 +15,44 @@ FRAMEWORK = Framework(
     | {
         "argsort": "jnp.argsort(x, axis=axis, descending=descending)",
         "clip": "jnp.clip(x, min, max)",
+        "checkpoint": "jax.checkpoint(f)",
+        "custom_jvp": "custom_jvp(f, rule)",
+        "custom_vjp": "custom_vjp(f, forward, backward)",
+        "grad": "jax.grad(f, argnums)",
+        "hessian": "jax.hessian(f)",
+        "hvp": "jax.jvp(jax.grad(f), (x,), (v,))[1]",
+        "jacfwd": "jax.jacfwd(f)",
+        "jacrev": "jax.jacrev(f)",
+        "jit": "jax.jit(f)",
+        "jvp": "jax.jvp(f, primals, tangents)",
+        "linear_transpose": "jax.linear_transpose(f, *primals)",
+        "linearize": "jax.linearize(f, *primals)",
+        "logsumexp": "jax.nn.logsumexp(x, axis=axis)",
+        "relu": "jax.nn.relu(x)",
+        "sigmoid": "jax.nn.sigmoid(x)",
         "softmax": "jax.nn.softmax(x, axis=axis)",
+        "stop_gradient": "jax.lax.stop_gradient(x)",
         "unstack": "tuple(jnp.moveaxis(x, axis, 0))",
+        "value_and_grad": "jax.value_and_grad(f, argnums)",
         "vecdot": "jnp.vecdot(x1, x2, axis=axis)",
+        "vjp": "jax.vjp(f, *primals)",
+        "vmap": "jax.vmap(f, in_axes=in_axes, out_axes=out_axes)",
     },
     names={"newaxis": "None", "bool": "jnp.bool_"},
-    preludes={},
+    preludes={
+        "custom_jvp": """\
+def custom_jvp(f, rule):
+    custom = jax.custom_jvp(f)
+    custom.defjvp(rule)
+    return custom
+""",
+        "custom_vjp": """\
+def custom_vjp(f, forward, backward):
+    custom = jax.custom_vjp(f)
+    custom.defvjp(forward, backward)
+    return custom
+""",
+    },
     modes={"eager": "", "compiled": "jax.jit(FUNCTION, OPTIONS)"},
     array="jnp.array(ARRAY)",
     cast="jnp.array(ARRAY, dtype=DTYPE)",

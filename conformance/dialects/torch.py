@@ -10,10 +10,10 @@ FRAMEWORK = Framework(
     imports="import numpy as np\nimport torch",
     same=frozenset(
         """
-        abs acos add asin atan atan2 bitwise_and bitwise_or bitwise_xor ceil cos cosh divide exp expm1 floor floor_divide
-        full full_like greater greater_equal isfinite isinf isnan less less_equal linspace log log1p logaddexp logical_and logical_not
-        logical_or logical_xor matmul maximum minimum multiply negative not_equal ones ones_like outer positive pow remainder round sign
-        sin sinh sqrt square subtract tan tanh trunc zeros zeros_like
+        abs acos add asin atan atan2 bitwise_and bitwise_or bitwise_xor ceil conj cos cosh det diagonal divide exp expm1 floor floor_divide
+        full full_like greater greater_equal imag inv isfinite isinf isnan less less_equal linspace log log1p logaddexp logical_and logical_not
+        logical_or logical_xor matmul maximum minimum multiply negative not_equal ones ones_like outer positive pow real relu
+        remainder round sigmoid sign sin sinh sqrt square subtract tan tanh trace trunc zeros zeros_like
         """.split()
     ),
     rows={
@@ -27,15 +27,30 @@ FRAMEWORK = Framework(
         "astype": "x.to(dtype)",
         "bitwise_invert": "torch.bitwise_not(x)",
         "broadcast_to": "torch.broadcast_to(x, shape)",
+        "checkpoint": "checkpoint(f)",
+        "cholesky": "torch.linalg.cholesky(x)",
         "clip": "torch.clip(x, min, max)",
         "concat": "torch.cat(arrays, dim=axis)",
         "count_nonzero": "torch.count_nonzero(x, dim=axis)",
+        "cumulative_prod": "torch.cumprod(x, dim=axis)",
         "cumulative_sum": "torch.cumsum(x, dim=axis)",
+        "custom_jvp": "custom_jvp(f, rule)",
+        "custom_vjp": "custom_vjp(f, forward, backward)",
+        "eigh": "tuple(torch.linalg.eigh(x))",
         "einsum": "torch.einsum(subscripts, *operands)",
         "equal": "torch.eq(x1, x2)",
         "expand_dims": "torch.unsqueeze(x, dim=axis)",
         "eye": "torch.eye(n_rows, n_cols, dtype=dtype)",
         "flip": "torch.flip(x, dims=[axis])",
+        "grad": "torch.func.grad(f, argnums)",
+        "hessian": "torch.func.hessian(f)",
+        "hvp": "torch.func.jvp(torch.func.grad(f), (x,), (v,))[1]",
+        "jacfwd": "torch.func.jacfwd(f)",
+        "jacrev": "torch.func.jacrev(f)",
+        "jit": "torch.compile(f, backend='aot_eager')",
+        "jvp": "torch.func.jvp(f, primals, tangents)",
+        "linearize": "torch.func.linearize(f, *primals)",
+        "logsumexp": "torch.logsumexp(x, dim=axis)",
         "matrix_transpose": "torch.transpose(x, -1, -2)",
         "max": "torch.amax(x, dim=axis, keepdim=keepdims)",
         "mean": "torch.mean(x, dim=axis, keepdim=keepdims)",
@@ -47,10 +62,12 @@ FRAMEWORK = Framework(
         "reshape": "torch.reshape(x, shape)",
         "roll": "torch.roll(x, shift, dims=axis)",
         "softmax": "torch.softmax(x, dim=axis)",
+        "solve": "torch.linalg.solve(x1, x2)",
         "sort": "torch.sort(x, dim=axis).values",
         "squeeze": "torch.squeeze(x, dim=axis)",
         "stack": "torch.stack(arrays, dim=axis)",
         "std": "torch.std(x, dim=axis, correction=correction, keepdim=keepdims)",
+        "stop_gradient": "x.detach()",
         "sum": "torch.sum(x, dim=axis, keepdim=keepdims, dtype=dtype)",
         "take": "torch.index_select(x, axis, indices)",
         "take_along_axis": "torch.take_along_dim(x, indices, dim=axis)",
@@ -59,12 +76,122 @@ FRAMEWORK = Framework(
         "tril": "torch.tril(x, diagonal=k)",
         "triu": "torch.triu(x, diagonal=k)",
         "unstack": "torch.unbind(x, dim=axis)",
+        "value_and_grad": "value_and_grad(f, argnums)",
         "var": "torch.var(x, dim=axis, correction=correction, keepdim=keepdims)",
         "vecdot": "torch.linalg.vecdot(x1, x2, dim=axis)",
+        "vector_norm": "torch.linalg.vector_norm(x, dim=axis, keepdim=keepdims, ord=ord)",
+        "vjp": "torch.func.vjp(f, *primals)",
+        "vmap": "torch.func.vmap(f, in_dims=in_axes, out_dims=out_axes)",
         "where": "torch.where(condition, x1, x2)",
     },
     names={"newaxis": "None"},
-    preludes={},
+    preludes={
+        "checkpoint": """\
+def checkpoint(f):
+    import torch.utils.checkpoint
+
+    return lambda *args: torch.utils.checkpoint.checkpoint(f, *args, use_reentrant=False)
+""",
+        "custom_jvp": """\
+def custom_jvp(f, rule):
+    class Custom(torch.autograd.Function):
+        @staticmethod
+        def forward(*args):
+            return f(*args)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx, *tangents):
+            return rule(ctx.saved_tensors, tangents)[1]
+
+    return Custom.apply
+""",
+        "custom_vjp": """\
+def custom_vjp(f, forward, backward):
+    class Custom(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args):
+            return f(*args)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, cotangent):
+            _, residuals = forward(*ctx.saved_tensors)
+            return tuple(backward(residuals, cotangent))
+
+    return Custom.apply
+""",
+        "value_and_grad": """\
+def value_and_grad(f, argnums=0):
+    both = torch.func.grad_and_value(f, argnums)
+    return lambda *args: both(*args)[::-1]
+""",
+        "tape_grad": """\
+def tape_grad(f, argnums=0):
+    both = tape_value_and_grad(f, argnums)
+    return lambda *args: both(*args)[1]
+""",
+        "tape_hessian": """\
+def tape_hessian(f):
+    return lambda x: torch.autograd.functional.hessian(f, x, create_graph=True)
+""",
+        "tape_hvp": """\
+def tape_hvp(f, x, v):
+    return torch.autograd.functional.hvp(f, x, v)[1]
+""",
+        "tape_jacobian": """\
+def tape_jacobian(f):
+    return lambda x: torch.autograd.functional.jacobian(f, x, create_graph=True)
+""",
+        "tape_jvp": """\
+def tape_jvp(f, primals, tangents):
+    with torch.autograd.forward_ad.dual_level():
+        duals = [torch.autograd.forward_ad.make_dual(x, t) for x, t in zip(primals, tangents)]
+        return tuple(torch.autograd.forward_ad.unpack_dual(f(*duals)))
+""",
+        "tape_leaves": """\
+def tape_leaves(args):
+    return [x if x.requires_grad else x.detach().requires_grad_() for x in args]
+""",
+        "tape_value_and_grad": """\
+def tape_value_and_grad(f, argnums=0):
+    def both(*args):
+        indices = [argnums] if isinstance(argnums, int) else argnums
+        leaves = tape_leaves([args[i] for i in indices])
+        inputs = [leaves[indices.index(i)] if i in indices else x for i, x in enumerate(args)]
+        value = f(*inputs)
+        gradients = torch.autograd.grad(value, leaves, create_graph=True)
+        return value, gradients[0] if isinstance(argnums, int) else gradients
+
+    return both
+""",
+        "tape_vjp": """\
+def tape_vjp(f, primals):
+    leaves = tape_leaves(primals)
+    value = f(*leaves)
+    return value, lambda cotangent: torch.autograd.grad(value, leaves, cotangent, create_graph=True)
+""",
+    },
+    ways={
+        "tape": {
+            "grad": "tape_grad(f, argnums)",
+            "hessian": "tape_hessian(f)",
+            "hvp": "tape_hvp(f, x, v)",
+            "jacrev": "tape_jacobian(f)",
+            "jvp": "tape_jvp(f, primals, tangents)",
+            "value_and_grad": "tape_value_and_grad(f, argnums)",
+            "vjp": "tape_vjp(f, primals)",
+        }
+    },
+    lacks={"linear_transpose": "torch.func.linear_transpose"},
     modes={
         "eager": "",
         "compiled": "torch.compile(FUNCTION, backend='aot_eager', OPTIONS)",

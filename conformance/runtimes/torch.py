@@ -1,6 +1,7 @@
 """PyTorch inside a host."""
 
 import contextlib
+import sys
 
 import numpy as np
 import torch
@@ -22,6 +23,8 @@ def start(device, mesh):
 
 
 def scope(x64):
+    if "torch._dynamo" in sys.modules:
+        torch.compiler.reset()  # or Dynamo would use what it remembers of an earlier job
     return contextlib.nullcontext()
 
 
@@ -45,7 +48,6 @@ def wrap(function, mode, options, counter):
 
 
 def forget():
-    torch.compiler.reset()
     # Past the limit Dynamo runs the frame uncompiled and says nothing: nothing would be counted any more.
     for name in ("recompile_limit", "cache_size_limit"):
         if hasattr(torch._dynamo.config, name):
