@@ -215,8 +215,14 @@ def counting_backend(graph, example_inputs):
     ),
     meshes=True,
     derivation="""\
-value, pull = torch.func.vjp(FUNCTION, ARGUMENTS)
-print(pull(torch.ones_like(value)))
+from torch.fx.experimental.proxy_tensor import make_fx
+
+value, linear = torch.func.linearize(FUNCTION, ARGUMENTS)
+linear(ARGUMENTS)  # its constants are folded at the first call
+graph = make_fx(linear)(ARGUMENTS)
+graph.graph.eliminate_dead_code()
+print(graph.code)
+print(torch.func.vjp(FUNCTION, ARGUMENTS)[1](torch.ones_like(value)))
 """,
     devices=("cpu", "cuda"),
 )

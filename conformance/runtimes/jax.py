@@ -78,56 +78,66 @@ class Counter:
 
 def derive(function, point):
     """The linear jaxpr of jvp, and each cotangent as JAX's own transpose rules run it backward."""
+    names, primals = list(point), tuple(point.values())
+    value, linear = jax.linearize(function, *primals)
+    closed = jax.make_jaxpr(linear)(*primals)
+    known = dict(zip(closed.jaxpr.constvars, closed.consts))
+    said = {variable: f"{name}t" for variable, name in zip(closed.jaxpr.invars, names)}
+    equations, (result,) = _flat(closed.jaxpr, known, said)
+    cotangents = {said[result]: jnp.ones_like(value)} if result in said else {}
+    program = []
+    for primitive, operands, out, _ in equations:
+        program.append([said[out], primitive.name, [said[v] if v in said else float(known[v]) for v in operands]])
+    for equation in reversed(equations):
+        _transpose(equation, known, said, cotangents)
+    shown = {name: float(cotangent) for name, cotangent in cotangents.items()}
+    gradients = {name: shown.get(f"{name}t", 0.0) for name in names}
+    return {"linear": program, "result": said.get(result, ""), "cotangents": shown, "value": gradients}
+
+
+def _flat(jaxpr, known, said):
+    """The equations on tangents, those inside of calls too; ``said`` and ``known`` come to hold the names and values of variables."""
+    equations = []
+    for equation in jaxpr.eqns:
+        operands = [_named(v, known) for v in equation.invars]
+        inner = equation.params.get("jaxpr") if equation.primitive.name in ("pjit", "jit") else None
+        if inner is not None:
+            for outer, variable in zip(operands, inner.jaxpr.invars):
+                (said if outer in said else known)[variable] = said[outer] if outer in said else known[outer]
+            known.update(zip(inner.jaxpr.constvars, inner.consts))
+            found, results = _flat(inner.jaxpr, known, said)
+            equations += found
+            for variable, result in zip(equation.outvars, results):
+                (said if result in said else known)[variable] = said[result] if result in said else known[result]
+            continue
+        (out,) = equation.outvars
+        if not any(v in said for v in operands):
+            known[out] = equation.primitive.bind(*(known[v] for v in operands), **equation.params)
+            continue
+        said[out] = f"v{len(set(said.values()))}"
+        equations.append((equation.primitive, operands, out, equation.params))
+    return equations, [_named(v, known) for v in jaxpr.outvars]
+
+
+def _named(variable, known):
+    """A variable; for a number that stands in a jaxpr itself, something as good."""
+    if not hasattr(variable, "val"):
+        return variable
+    known[id(variable)] = variable.val
+    return id(variable)
+
+
+def _transpose(equation, known, said, cotangents):
     from jax.interpreters import ad
 
-    names, primals = list(point), tuple(point.values())
-    _, linear = jax.linearize(function, *primals)
-    closed = jax.make_jaxpr(linear)(*primals)
-    jaxpr, consts = _inlined(closed)
-    said = {var: f"{name}t" for var, name in zip(jaxpr.invars, names)}
-    values = dict(zip(jaxpr.constvars, consts))
-    program = []
-    for equation in jaxpr.eqns:
-        operands = [_operand(v, said, values) for v in equation.invars]
-        (out,) = equation.outvars
-        said[out] = f"v{len(program)}"
-        program.append([said[out], equation.primitive.name, operands])
-    cotangents = _transpose(jaxpr, values, said, ad)
-    gradients = {name: cotangents[f"{name}t"] for name in names}
-    return {"linear": program, "result": said[jaxpr.outvars[0]], "cotangents": cotangents, "value": gradients}
-
-
-def _inlined(closed):
-    """The jaxpr with the calls that linearize leaves in it taken apart."""
-    while any(e.primitive.name in ("pjit", "jit") for e in closed.jaxpr.eqns):
-        if len(closed.jaxpr.eqns) != 1:
-            raise RuntimeError("a nested call in the linear program is not taken apart yet")
-        closed = closed.jaxpr.eqns[0].params["jaxpr"]
-    return closed.jaxpr, closed.consts
-
-
-def _operand(variable, said, values):
-    if hasattr(variable, "val"):
-        return float(variable.val)
-    return said[variable] if variable in said else float(values[variable])
-
-
-def _transpose(jaxpr, values, said, ad):
-    (result,) = jaxpr.outvars
-    cotangents = {result: jnp.ones(result.aval.shape, result.aval.dtype)}
-    for equation in reversed(jaxpr.eqns):
-        (out,) = equation.outvars
-        if out not in cotangents:
-            continue
-        linear = [v for v in equation.invars if not hasattr(v, "val") and v in said]
-        arguments = [
-            ad.UndefinedPrimal(v.aval) if v in linear else (v.val if hasattr(v, "val") else values[v]) for v in equation.invars
-        ]
-        rule = ad.primitive_transposes[equation.primitive]
-        for variable, cotangent in zip(equation.invars, rule(cotangents[out], *arguments, **equation.params)):
-            if cotangent is not None and variable in linear:
-                cotangents[variable] = cotangents[variable] + cotangent if variable in cotangents else cotangent
-    return {said[v]: float(c) for v, c in cotangents.items()}
+    primitive, operands, out, params = equation
+    if said[out] not in cotangents:
+        return
+    given = [ad.UndefinedPrimal(v.aval) if v in said else known[v] for v in operands]
+    for variable, cotangent in zip(operands, ad.primitive_transposes[primitive](cotangents[said[out]], *given, **params)):
+        if variable in said and cotangent is not None and not isinstance(cotangent, ad.Zero):
+            name = said[variable]
+            cotangents[name] = cotangents[name] + cotangent if name in cotangents else cotangent
 
 
 def place(array, dtype, mesh, split):

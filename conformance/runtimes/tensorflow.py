@@ -82,7 +82,7 @@ def derive(function, point):
         tape.watch(primals)
         value = function(*primals)
     gradients = tape.gradient(value, primals)
-    return {"value": {name: float(g) for name, g in zip(names, gradients)}}
+    return {"value": {name: None if g is None else float(g) for name, g in zip(names, gradients)}}
 
 
 def place(array, dtype, mesh, split):

@@ -75,11 +75,45 @@ class Counter:
 
 
 def derive(function, point):
-    """End values only: torch shows no cotangents."""
+    """The graph of torch.func.linearize, and each cotangent as the tape plays that graph backward."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
     names, primals = list(point), tuple(point.values())
-    value, pull = torch.func.vjp(function, *primals)
-    gradients = pull(torch.ones_like(value))
-    return {"value": {name: float(g) for name, g in zip(names, gradients)}}
+    value, linear = torch.func.linearize(function, *primals)
+    linear(*primals)  # its constants are folded at the first call
+    graph = make_fx(linear)(*primals)
+    graph.graph.eliminate_dead_code()
+    tangents = {f"{name}t": torch.zeros_like(value, requires_grad=True) for name in names}
+    program, steps, result = _play(graph, tangents)
+    if result:
+        steps[result].backward(torch.ones_like(value))
+    cotangents = {name: float(step.grad) for name, step in steps.items() if step.grad is not None}
+    gradients = torch.func.vjp(function, *primals)[1](torch.ones_like(value))
+    return {"linear": program, "result": result, "cotangents": cotangents, "value": dict(zip(names, map(float, gradients)))}
+
+
+def _play(graph, tangents):
+    """Run a linear graph on named tangents: its steps as a program, what each of them gave, and the name of the result."""
+    program, steps, said, values = [], dict(tangents), {}, {}
+    names = iter(tangents)
+    *nodes, output = graph.graph.nodes
+    for node in nodes:
+        if node.op == "placeholder":
+            said[node] = next(names)
+            values[node] = tangents[said[node]]
+        elif node.op == "get_attr":
+            values[node] = getattr(graph, node.target).detach()
+        else:
+            values[node] = node.target(*torch.fx.node.map_arg(node.args, values.get), **node.kwargs)
+            operation = node.target.__name__.partition(".")[0]
+            if node.args[0] in said and operation in ("alias", "expand", "_to_copy", "view"):
+                said[node] = said[node.args[0]]  # nothing happens to a scalar here
+            elif any(argument in said for argument in node.args):
+                said[node] = f"v{len(program)}"
+                values[node].retain_grad()
+                steps[said[node]] = values[node]
+                program.append([said[node], operation, [said.get(a) or float(values.get(a, a)) for a in node.args]])
+    return program, steps, said.get(output.args[0], "")
 
 
 def _start_mesh():
