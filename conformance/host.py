@@ -5,8 +5,10 @@ does is known by a runtime, a module that is sent along; its functions are descr
 """
 
 import base64
+import contextlib
 import faulthandler
 import functools
+import io
 import json
 import linecache
 import os
@@ -21,6 +23,7 @@ import zlib
 from importlib import metadata
 
 LIMIT = 4000  # characters of an error's text
+PRINTED = 20000  # characters that a job may print as evidence
 KEPT = 1000  # sources that are kept for those who read them
 
 
@@ -66,9 +69,10 @@ def run(runtime, job):
     if job["absent"]:
         return {"absent": _absent(job)}
     observation = {"results": []}
+    printed = _Printed()
     step = -1
     try:
-        with runtime.scope(job["x64"]):
+        with runtime.scope(job["x64"]), contextlib.redirect_stdout(printed):
             made = {name: _make(runtime, name, spec, job) for name, spec in job["inputs"].items()}
             space = _namespace(job, {name: _make(runtime, name, spec, job) for name, spec in job["state"].items()})
             if job["observe"] == "derivation":
@@ -87,7 +91,21 @@ def run(runtime, job):
             "message": _plain(str(error)),
             "step": step,
         }
+    if printed.getvalue():
+        observation["printed"] = _plain(printed.getvalue(), PRINTED)
     return observation
+
+
+class _Printed(io.StringIO):
+    """What a job prints; the log gets it too, for a job that crashes."""
+
+    def __init__(self):
+        super().__init__()
+        self.log = sys.stdout
+
+    def write(self, text):
+        self.log.write(text)
+        return super().write(text)
 
 
 def _trace(runtime, job, space):
@@ -116,6 +134,8 @@ def _step(runtime, job, kind, payload, space, counter, observation):
     observation["results"].append(_observed(runtime, result, job))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])
+    if counter and hasattr(counter, "reasons"):
+        observation.setdefault("reasons", []).append([_plain(reason) for reason in counter.reasons()])
     if job["mesh"]:
         observation["layout"] = runtime.layout(result)
 
@@ -131,17 +151,17 @@ def _observed(runtime, result, job):
         raise Unobservable(f"a {type(result).__name__} cannot be observed: {_plain(str(error))}") from None
 
 
-def _plain(message):
-    """An error's text without what differs between two runs: places of files, addresses, running numbers, orders.
+def _plain(message, limit=LIMIT):
+    """A text without what differs between two runs: places of files, addresses, running numbers, orders.
 
     AutoGraph keeps the conversion of an equal function, under the file that it was first met in.
     """
-    message = message[: 2 * LIMIT].encode("utf-8", "backslashreplace").decode()
+    message = message[: 2 * limit].encode("utf-8", "backslashreplace").decode()
     message = re.sub(r'[^\s"\']*site-packages/', "", message)
     message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
     message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
     message = re.sub(r"(__(?:inference|forward|backward)_\w+?)_\d+\b", r"\1", message)
-    return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:LIMIT]
+    return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:limit]
 
 
 _loaded = 0

@@ -102,6 +102,9 @@ class Evidence(NamedTuple):
     seen: list[Fact]
     because: str
     against: list[Fact]
+    reasons: list[Fact]
+    """Call -> why the framework traced it, in its own words"""
+    printed: str
     seconds: str
 
 
@@ -491,7 +494,8 @@ def _evidence(
     """Evidence, shared by the checks that have the same; and the id of each check's own. What fails comes first."""
     shared: dict[str, list[tuple[Column, CheckLine]]] = {}
     for column, check in sorted(checks, key=lambda pair: (_natural(pair[1].row), _column_order(pair[0]))):
-        same = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
+        judged = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
+        same = (*judged, check.evidence)
         shared.setdefault(repr(same), []).append((column, check))
     groups = sorted(shared.values(), key=lambda pairs: kind(pairs[0][1]) not in FAILING)
     made, found = [], {}
@@ -514,8 +518,15 @@ def _one_evidence(book: _Book, identity: str, pairs: list[tuple[Column, CheckLin
         seen=observation(check.observation, check.because),
         because=safe(check.because),
         against=[Fact(safe(name), safe(why)) for name, why in check.against.items()],
+        reasons=_reasons(check),
+        printed=safe(check.evidence.get("printed", "")),
         seconds=_seconds([check.seconds for _, check in pairs]),
     )
+
+
+def _reasons(check: CheckLine) -> list[Fact]:
+    calls = check.evidence.get("reasons", [])
+    return [Fact(f"call {index}", safe("\n".join(reasons))) for index, reasons in enumerate(calls) if reasons]
 
 
 def _verdict(check: CheckLine) -> str:

@@ -13,7 +13,7 @@ from conformance.expand import NOT_RUN, UNSUPPORTED, expected_outcome
 from conformance.judge import UNEXPECTED, Observation, decode, judge, seen_text, spec_text
 from conformance.library import CaseCard, Compiled
 from conformance.pool import Answer
-from conformance.results import CaseLine, CheckLine, case_line, observation_data, source_digest, tree_data
+from conformance.results import CaseLine, CheckLine, case_line, evidence_data, observation_data, source_digest, tree_data
 from conformance.wording import safe
 
 
@@ -60,6 +60,7 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
         against=against,
         source=source_digest(check.job.source),
         trace=check.job.trace,
+        evidence=evidence_data(answer.observation.get("printed", ""), answer.observation.get("reasons", []), full),
         seconds=answer.seconds,
     )
     return Record(line, case_line(card), check.job.source, full, seen)

@@ -25,6 +25,8 @@ MANY = 64
 """Arrays with more elements than this are kept as a digest and their first values; all of them go to the sidecar."""
 LONG = 2000
 """Characters beyond which a text goes to the sidecar."""
+EVIDENCE = 6000
+"""The same for a text that is kept for readers alone."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -76,6 +78,8 @@ class CheckLine(msgspec.Struct, frozen=True, tag_field="kind", tag="check"):
     """For each other outcome of the case, why what was seen is not that."""
     source: str
     trace: str
+    evidence: dict[str, Any] = {}
+    """What a reader may want to see, and nothing is judged by: what was printed, and why the framework traced, at each call."""
     seconds: float = 0.0
 
     @property
@@ -191,6 +195,8 @@ def _encode(line: Line | Header) -> bytes:
         line = msgspec.structs.replace(line, seconds=0.0)
         data = msgspec.to_builtins(line)
         del data["seconds"]
+        if not line.evidence:
+            del data["evidence"]
         return msgspec.json.encode(data)
     return msgspec.json.encode(line)
 
@@ -291,6 +297,12 @@ def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
+def evidence_data(printed: str, reasons: list[list[str]], full: dict[str, Any]) -> dict[str, Any]:
+    """What is kept for readers; only what there is."""
+    data: dict[str, Any] = {"printed": _text(printed, full, EVIDENCE)} if printed else {}
+    return {**data, "reasons": reasons} if any(reasons) else data
+
+
 def tree_data(tree: Tree) -> Any:
     """One result as plain data, without its full values."""
     return _data(tree, {})
@@ -314,12 +326,12 @@ def _data(tree: Tree, full: dict[str, Any]) -> Any:
     return {"python": kind, "value": plain_values(np.asarray(value)) if isinstance(value, float) else value}
 
 
-def _text(text: str, full: dict[str, Any]) -> str:
-    if len(text) <= LONG:
+def _text(text: str, full: dict[str, Any], long: int = LONG) -> str:
+    if len(text) <= long:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     full[digest] = text
-    return f"{text[:LONG]}... (all of it: {digest})"
+    return f"{text[:long]}... (all of it: {digest})"
 
 
 def plain_values(values: np.ndarray) -> Any:

@@ -18,6 +18,7 @@ from conformance.document import CaseError
 from conformance.expand import Check, case_digest, distinct, expected_outcome
 from conformance.judge import Array, Observation, mismatch
 from conformance.load import load
+from conformance.lower import lower
 
 Checks = Callable[..., list[Check]]
 
@@ -54,6 +55,42 @@ inputs: {x: 1}
 
 def targets(checks: list[Check]) -> list[str]:
     return [str(check.target) for check in checks]
+
+
+GRADIENT = "inputs: {x: 1.0}\n    program: 'grad(lambda x: x * x)(x)'\n    expect: {value: 2.0}"
+LINEAR = "inputs: {x: 1.0}\n    program: 'linearize(lambda x: x * x, (x,))[0]'\n    expect: {value: 2.0}"
+NATIVE = """\
+native:
+      torch: |
+        def f(x):
+            return x
+      jax: |
+        def f(x):
+            return x
+    inputs: {x: 1}
+    trace: f
+    steps: [{call: f(x)}, {do: {torch: x.add_(1), jax: x + 1}}]
+    expect: {value: 1}"""
+
+
+def test_transforms_run_where_there_are_some_and_in_every_way(checks_of: Checks) -> None:
+    checks = checks_of(CASE.replace("BODY", GRADIENT))
+    assert targets(checks) == [
+        *("torch:eager@cpu", "torch/tape:eager@cpu", "torch:compiled@cpu", "torch/tape:compiled@cpu"),
+        *("torch:inductor@cpu", "torch/tape:inductor@cpu", "jax:eager@cpu", "jax:compiled@cpu"),
+        *("tensorflow:eager@cpu", "tensorflow:compiled@cpu", "tensorflow:xla@cpu"),
+    ]
+    (lacking,) = (check for check in checks_of(CASE.replace("BODY", LINEAR)) if str(check.target) == "tensorflow:eager@cpu")
+    assert (lacking.absent, lacking.expected) == ("tf.autodiff.linearize", [("any", "unsupported")])
+
+
+def test_a_native_scenario_runs_where_it_is_said(checks_of: Checks) -> None:
+    checks = checks_of(CASE.replace("BODY", NATIVE))
+    assert targets(checks) == ["torch:compiled@cpu", "torch:inductor@cpu", "jax:compiled@cpu"]
+    assert [lower(check).steps for check in checks[1:]] == [
+        [("call", "f(x)"), ("do", "x.add_(1)")],
+        [("call", "f(x)"), ("do", "x + 1")],
+    ]
 
 
 # --- rows

@@ -255,6 +255,19 @@ def test_every_row_is_the_same() -> None:
     assert not fits(results(array([[-0.0, 0.5]])), rows=[0.0, 0.5])
 
 
+def test_results_agree_with_one_another() -> None:
+    assert fits(results([array([1.0, 2.0]), array([1.0, 2.0]), array([1.0, 2.0000001])]), agree=True)
+    assert not fits(results([array([1.0, 2.0]), array([1.0, 2.1])]), agree=True)
+    assert fits(results([array([1.0, 2.0]), array([1.0, 2.1])]), agree=False)
+    assert not fits(results([array([1.0]), array([1.0])]), agree=False)
+    assert not fits(results([array(1.0), array([1.0])]), agree=True)
+    assert not fits(results([array([NAN]), array([NAN])]), agree=True)
+    assert not fits(results([array([NAN]), array([1.0])]), agree=False)
+    assert not fits(results(array([1.0, 1.0])), agree=True)
+    assert not fits(results([array([1.0])]), agree=True)
+    assert not fits(error("ValueError"), agree=True)
+
+
 def test_shapes_are_exact() -> None:
     seen = results(array([[1.0, 2.0]]))
     assert fits(seen, shape=[1, 2])

@@ -267,7 +267,29 @@ PROGRAMS = [
 
 # --- kinds of cases
 
+NATIVE_SCENARIO = edit(
+    ("    program: x + x\n", "    native:\n      torch: |\n        def f(x):\n            return x\n    trace: f\n"),
+    ("    expect: {value: [2, 4]}", "    steps: [{call: f(x)}, {do: {torch: x.add_(1)}}]\n    expect: {traces: [1]}"),
+)
+"""A scenario in a framework's own words."""
+
 KINDS = [
+    (edit(("trace: f", "trace: §g"), of=NATIVE_SCENARIO), "torch's native block defines no 'g' in case 'one'"),
+    (
+        edit(("    trace: f", "    §define: f\n    trace: f"), of=NATIVE_SCENARIO),
+        "where `native` defines functions there is no `define`",
+    ),
+    (edit(("{torch: x.add_(1)}", "§{jax: x + 1}"), of=NATIVE_SCENARIO), "`do` speaks of jax; `native` has torch in case 'one'"),
+    (edit(("x.add_(1)", "x +§"), of=NATIVE_SCENARIO), "not Python: invalid syntax"),
+    (
+        edit(("{call: f(x)}", "{call: {torch: §y = f(x)}}"), of=NATIVE_SCENARIO),
+        "`call` takes an expression; `do` takes statements",
+    ),
+    (edit(("{do: f(x)}", "{do: §{jax: f(x)}}"), of=SCENARIO), "`do` says something per framework only where `native` does"),
+    (edit(("{c: 1.0}", "{c: 1.0, §f: 1.0}"), of=SCENARIO), "the name 'f' is taken; choose another in case 'one'"),
+    (edit(("x + x", "'grad(lambda x: x)(x)'"), ("[2, 4]", "§reference")), "NumPy has no grad(): say in `closed_form` what"),
+    (edit(("x + x", "x + x\n    closed_form: §z")), "unknown name 'z'"),
+    (edit(("value: [2, 4]", "agree: §2")), "'agree': 2 is not a boolean in case 'one'"),
     (
         edit(("id: one", "§id: one"), ("    program: x + x\n", "")),
         "a case is one of program, native, steps or observe; it has none",
@@ -567,11 +589,11 @@ EXPECTATIONS = [
     (edit(("value: [2, 4]", "value: §referense")), "'referense' is not a value in case 'one'; did you mean 'reference'?"),
     (
         edit(("value: [2, 4]", "value: §reference"), of=NATIVE),
-        "`reference` needs a program, or a native block for numpy in case 'one'",
+        "`reference` needs a program, a `closed_form` or a native block for numpy in case 'one'",
     ),
     (
         edit(("traces: [1]", "value: §reference"), of=SCENARIO),
-        "`reference` needs a program, or a native block for numpy in case 'one'",
+        "`reference` needs a program, a `closed_form` or a native block for numpy in case 'one'",
     ),
     (edit(("value: [2, 4]", "dtype: §flot32")), "unknown dtype 'flot32' in case 'one'; did you mean 'float32'?"),
     (edit(("value: [2, 4]", "dtype: §[int32, flot32]")), "unknown dtype 'flot32' in case 'one'; did you mean 'float32'?"),

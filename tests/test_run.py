@@ -55,6 +55,34 @@ def test_a_folder_of_ones_own_needs_no_conftest_and_no_options(tmp_path):
     assert [(c.case, c.outcome, c.passed) for c in run.checks] == [("mine/cases/good", "conforms", True)]
 
 
+def test_what_a_job_prints_and_why_it_traced_is_kept_as_evidence(tmp_path):
+    case = """
+  - id: why
+    claim: a function that prints while it is traced
+    inputs: {a: [1.0], b: [[1.0]]}
+    define: |
+      def f(x):
+          print("tracing", x.shape)
+          return x
+    trace: f
+    steps: [{call: f(a)}, {call: f(a)}, {call: f(b)}, {call: "f(b[:, :0])"}]
+    frameworks: [jax]
+    expect: {traces: [1, 0, 1, 1], compiles: [1, 0, 1, 1]}
+"""
+    write(tmp_path, f"title: Mine\ncases:{case}")
+    conformance("run", "mine", "--report=site", cwd=tmp_path, check=0)
+    (check,) = read(tmp_path / "reports/results.jsonl").checks
+    assert check.evidence["printed"] == "tracing (1,)\ntracing (1, 1)\ntracing (1, 0)\n"
+    never, again, shape, _ = check.evidence["reasons"]
+    assert again == []
+    assert "never seen function" in never[0]
+    assert "f32[1,1]" in shape[0]
+    assert "0x" not in json.dumps(check.evidence)
+    page = (tmp_path / "site/index.html").read_text()
+    assert "Why it traced" in page
+    assert "tracing (1, 0)" in page
+
+
 def test_what_a_crash_leaves_is_recorded_and_the_rest_goes_on(tmp_path):
     deaths = {
         "abort": "import os\nprint('my last words', flush=True)\nos.abort()\nreturn 1",

@@ -24,8 +24,8 @@ bounds = st.lists(st.sampled_from(BOUNDS), min_size=1, max_size=3).map(",".join)
 
 @given(frameworks, st.sampled_from(MODES), devices)
 def test_a_target_reads_back_as_it_is_written(framework: str, mode: str, device: str) -> None:
-    target = Target(framework, mode, device)
-    assert Target.parse(str(target)) == target
+    for target in (Target(framework, mode, device), Target(framework, mode, device, "tape")):
+        assert Target.parse(str(target)) == target
 
 
 @given(st.none() | frameworks, st.none() | bounds, st.none() | st.sampled_from(MODES), st.none() | devices)
@@ -34,7 +34,18 @@ def test_a_selector_keeps_each_of_its_parts(
 ) -> None:
     versions = versions if framework else None
     text = (framework or "any") + (versions or "") + (f":{mode}" if mode else "") + (f"@{device}" if device else "")
-    assert Selector.parse(text) == Selector(framework, versions or "", mode, device)
+    assert Selector.parse(text) == Selector(framework, None, versions or "", mode, device)
+
+
+def test_a_way_is_more_specific_than_its_framework() -> None:
+    tape = Target("torch", "eager", "cpu", "tape")
+    assert str(tape) == "torch/tape:eager@cpu"
+    assert Selector.parse("torch").covers(tape)
+    assert Selector.parse("torch/tape>=2.5").covers(tape)
+    assert not Selector.parse("torch/tape").covers(tape._replace(way=""))
+    assert most_specific([Selector.parse("torch"), Selector.parse("torch/tape")]) == [Selector.parse("torch/tape")]
+    with pytest.raises(ValueError, match="ways need a framework"):
+        Selector.parse("any/tape")
 
 
 @pytest.mark.parametrize("text", ["jax", "any", "jax:compiled", "any:compiled", "any@cpu", "jax>=0.5:compiled@cpu"])

@@ -3,11 +3,20 @@
 import collections
 import contextlib
 import functools
+import logging
 import os
+import re
 
 import numpy as np
 
-_events = collections.Counter()
+_compiled = collections.Counter()
+"""Executables that XLA has built, by the name of the function; older versions give no name."""
+_heard = []
+
+
+class _Listener(logging.Handler):
+    def emit(self, record):
+        _heard.append(record.getMessage())
 
 
 def start(device, mesh):
@@ -22,8 +31,14 @@ def start(device, mesh):
     visible = sorted({d.platform for d in jax.devices()})
     if platform not in visible:
         raise RuntimeError(f"jax {jax.__version__} sees no {device}; it has: {', '.join(visible)}")
-    jax.monitoring.register_event_duration_secs_listener(lambda name, seconds, **_: _events.update([name]))
-    jax.monitoring.register_event_listener(lambda name, **_: _events.update([name]))
+    jax.config.update("jax_enable_compilation_cache", False)  # what is found on disk would count as built
+    jax.monitoring.register_event_duration_secs_listener(_compiles)
+    logging.getLogger("jax").addHandler(_Listener())
+
+
+def _compiles(event, seconds, fun_name="", **_):
+    if event == "/jax/core/compile/backend_compile_duration":
+        _compiled[fun_name] += 1
 
 
 @contextlib.contextmanager
@@ -35,6 +50,8 @@ def scope(x64):
     finally:
         if x64:
             jax.config.update("jax_enable_x64", False)
+        if jax.config.jax_explain_cache_misses:
+            jax.config.update("jax_explain_cache_misses", False)
 
 
 def put(array, dtype):
@@ -56,10 +73,11 @@ def wrap(function, mode, options, counter):
 
 def forget():
     jax.clear_caches()
+    jax.config.update("jax_explain_cache_misses", True)
 
 
 class Counter:
-    """Traces are runs of the body, which jit runs only to trace; compiles are XLA's, hits of a disk cache aside."""
+    """Traces are runs of the body, which jit runs only to trace; compiles are XLA's of the function, not of what calls it."""
 
     def __init__(self, function):
         self.traces = 0
@@ -72,8 +90,15 @@ class Counter:
         self.function = marked
 
     def read(self):
-        built = _events["/jax/core/compile/backend_compile_duration"] - _events["/jax/compilation_cache/cache_hits"]
-        return {"traces": self.traces, "compiles": built}
+        own = ("", self.function.__name__, f"jit({self.function.__name__})")
+        return {"traces": self.traces, "compiles": sum(_compiled[name] for name in own)}
+
+    def reasons(self):
+        """What JAX has said since it was last asked about traces of the function."""
+        name = re.escape(self.function.__name__)
+        said = [text.partition("\n")[2] for text in _heard if re.search(rf"^ +(for )?{name} (id=|defined )", text, re.MULTILINE)]
+        _heard.clear()
+        return [re.sub(r" (id=\d+|defined at .*)", "", text) for text in said]
 
 
 def derive(function, point):

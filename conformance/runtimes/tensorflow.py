@@ -2,12 +2,19 @@
 
 import contextlib
 import glob
+import logging
 import os
 import tempfile
 
 import numpy as np
 
 _dump = None
+_heard = []
+
+
+class _Listener(logging.Handler):
+    def emit(self, record):
+        _heard.append(record.getMessage())
 
 
 def start(device, mesh):
@@ -17,6 +24,7 @@ def start(device, mesh):
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_dump_to={_dump} --xla_dump_hlo_as_text"
     import tensorflow as tf
 
+    logging.getLogger("tensorflow").addHandler(_Listener())
     kind = {"cuda": "GPU"}.get(device, device.upper())
     if not tf.config.list_physical_devices(kind):
         visible = sorted({d.device_type.lower() for d in tf.config.list_physical_devices()})
@@ -59,7 +67,7 @@ def wrap(function, mode, options, counter):
 
 
 def forget():
-    pass
+    _heard.clear()
 
 
 class Counter:
@@ -73,6 +81,12 @@ class Counter:
         if self.xla:
             counts["compiles"] = len(glob.glob(f"{_dump}/*before_optimizations.txt"))
         return counts
+
+    def reasons(self):
+        """TensorFlow gives no reason; from the fifth trace on it warns, and says how many calls of the last traced."""
+        said = [text.partition(". ")[0] for text in _heard if "triggered tf.function retracing" in text]
+        _heard.clear()
+        return said
 
 
 def derive(function, point):

@@ -1,12 +1,19 @@
 """PyTorch inside a host."""
 
 import contextlib
+import logging
 import sys
 
 import numpy as np
 import torch
 
 _device = "cpu"
+_heard = []
+
+
+class _Listener(logging.Handler):
+    def emit(self, record):
+        _heard.append(record.getMessage())
 
 
 def start(device, mesh):
@@ -48,6 +55,10 @@ def wrap(function, mode, options, counter):
 
 
 def forget():
+    torch._logging.set_logs(recompiles=True)
+    logger = logging.getLogger("torch._dynamo.guards.__recompiles")
+    if not any(isinstance(handler, _Listener) for handler in logger.handlers):
+        logger.addHandler(_Listener())
     # Past the limit Dynamo runs the frame uncompiled and says nothing: nothing would be counted any more.
     for name in ("recompile_limit", "cache_size_limit"):
         if hasattr(torch._dynamo.config, name):
@@ -72,6 +83,12 @@ class Counter:
         from torch._dynamo.eval_frame import _debug_get_cache_entry_list
 
         return {"traces": len(_debug_get_cache_entry_list(self.code)), "graphs": self.graphs}
+
+    def reasons(self):
+        """What Dynamo has said since it was last asked about recompiles of the function: which guards failed."""
+        said = [text.splitlines()[2:] for text in _heard if text.startswith(f"Recompiling function {self.code.co_name} ")]
+        _heard.clear()
+        return ["\n".join(line.strip() for line in lines) for lines in said]
 
 
 def derive(function, point):
