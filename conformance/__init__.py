@@ -2,33 +2,38 @@
 
 The modules follow the flow of a case; each imports only from those above it::
 
-    target      where a case runs, and selectors that pick such places
-    case        the types that a case file is made of
-    document    YAML text with positions
-    literal     literals of case files as arrays
-    vocabulary  the functions that a program may use
-    program     programs, and what is wrong with them
-    framework   what is known of a framework before it is imported
-    parameters  what takes the place of $name
-    rules       what a schema cannot say of a case
-    load        case files -> Case
-    expand      Case -> Check
-    lower       program -> native source
-    library     case files -> compiled checks, cached by content
-    selection   which checks a user asks for
-    host        runs in the framework's own process (with one of runtimes/)
-    pool        hosts that run ahead
-    judge       Observation -> Outcome
-    results     records of a run, in a file
-    wording     plain data -> texts fit to be shown
-    record      an answer -> a record
-    kinds       what a check comes to, for people
-    page        results -> all that the report says
-    render      that -> HTML
-    summary     that -> a terminal
-    repro       a check -> a script that stands alone
-    plugin      all of it as pytest tests
-    cli         the command
+    target       where a case runs, and selectors that pick such places
+    case         the types that a case file is made of
+    document     YAML text with positions
+    literal      literals of case files as arrays
+    vocabulary   the functions that a program may use
+    program      programs, and what is wrong with them
+    framework    what is known of a framework before it is imported
+    parameters   what takes the place of $name
+    rules        what a schema cannot say of a case
+    load         case files -> Case
+    expand       Case -> Check
+    lower        program -> native source
+    library      case files -> compiled checks, cached by content
+    environment  a clean environment with one release of a framework
+    selection    which checks a user asks for
+    host         runs in the framework's own process (with one of runtimes/)
+    pool         hosts that run ahead
+    judge        Observation -> Outcome
+    results      records of a run, in a file
+    wording      plain data -> texts fit to be shown
+    record       an answer -> a record
+    compare      two runs -> what changed between them
+    contract     which changes count
+    side         what a user compares -> a run
+    announce     what a comparison came to, for people and machines
+    kinds        what a check comes to, for people
+    page         results -> all that the report says
+    render       that -> HTML
+    summary      that -> a terminal
+    repro        a check -> a script that stands alone
+    plugin       all of it as pytest tests
+    cli          the command
 
 Importing this package imports no framework.
 """

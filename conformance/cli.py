@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import difflib
 import json
 import os
@@ -15,13 +16,16 @@ import pytest
 from packaging.version import Version
 
 from conformance import __version__, library
+from conformance.contract import Contract, ContractError, read_contract, verdict
 from conformance.document import CaseError
+from conformance.environment import CannotInstall
 from conformance.expand import expected_outcome
 from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
 from conformance.repro import NoScript, script
 from conformance.results import ResultsError, read
 from conformance.selection import DEVICES, Selection, SelectionError
+from conformance.side import side
 
 EXIT_STATUS = """\
 exit status:
@@ -33,6 +37,14 @@ exit status:
   5  nothing was selected, or nothing of it could run
 """
 
+
+GATE_STATUS = """\
+exit status:
+  0  nothing has changed that counts
+  1  behaviour has changed
+  2  the two could not be compared
+  4  an option, a contract or a path that can mean nothing
+"""
 
 UNNEEDED = ("logging", "threadexception", "unraisableexception", "unittest", "doctest")
 """Parts of pytest that watch what a test does in its own process, where a check does nothing."""
@@ -50,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     given.for_pytest = words[cut + 1 :]
     try:
         return int(given.door(given))
-    except (UserError, SelectionError, ResultsError, NoScript) as error:
+    except (UserError, SelectionError, ResultsError, NoScript, ContractError) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 4
     except CaseError as error:
@@ -107,15 +119,32 @@ def _parser() -> argparse.ArgumentParser:
     door = _door(doors, "validate", validate, "report every mistake in case files")
     door.add_argument("paths", nargs="*", metavar="PATH")
 
+    door = _door(doors, "gate", gate, "what changed between two runs, or two releases", GATE_STATUS)
+    door.add_argument("before", metavar="BASELINE", help="a results file, a folder of them, or a release such as jax==0.9.2")
+    door.add_argument("after", metavar="CANDIDATE", help="the same")
+    door.add_argument("--path", dest="paths", action="append", default=[], metavar="PATH", help="cases to run on releases")
+    door.add_argument(
+        "--with", dest="companions", action="append", default=[], metavar="REQ", help="install along, as flax==0.12.8"
+    )
+    door.add_argument("--contract", metavar="FILE", help="what counts (default: pyproject.toml, where it has [tool.conformance])")
+    door.add_argument("--incomplete", action="store_true", help="compare also runs that did not end; never passes")
+    door.add_argument("--markdown", metavar="FILE", help="write Markdown, short enough for a GitHub comment")
+    door.add_argument("--junit", metavar="FILE", help="write JUnit XML")
+    door.add_argument("--json", metavar="FILE", help="write JSON")
+    door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
+    door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
+
     door = _door(doors, "report", report, "turn results files into an HTML report")
     door.add_argument("results", nargs="+", metavar="RESULTS")
     door.add_argument("-o", dest="directory", required=True, metavar="DIR")
     return parser
 
 
-def _door(doors: argparse._SubParsersAction[_Parser], name: str, function: object, text: str) -> argparse.ArgumentParser:
+def _door(
+    doors: argparse._SubParsersAction[_Parser], name: str, function: object, text: str, status: str = EXIT_STATUS
+) -> argparse.ArgumentParser:
     door = doors.add_parser(
-        name, help=text, description=text, epilog=EXIT_STATUS, formatter_class=argparse.RawDescriptionHelpFormatter
+        name, help=text, description=text, epilog=status, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     door.set_defaults(door=function)
     return door
@@ -246,6 +275,51 @@ def report(given: argparse.Namespace) -> int:
             print(f"conformance: {run.path} is incomplete: its run did not end", file=sys.stderr)
     print(write_report(runs, Path(given.directory)))
     return 0
+
+
+def gate(given: argparse.Namespace) -> int:
+    """Compare two runs and say what changed."""
+    from conformance import announce
+    from conformance.compare import compare
+
+    contract = read_contract(Path(given.contract)) if given.contract else _own_contract()
+    cases = _files_exist(given.paths)
+    try:
+        sides = [side(text, cases, given.companions, incomplete=given.incomplete) for text in (given.before, given.after)]
+        found = verdict(compare(sides[0].run, sides[1].run), contract, datetime.date.today())
+    except (ResultsError, CannotInstall) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    print(announce.terminal(found))
+    if given.annotations and found.counting:
+        print(announce.github(found))
+    for path, text in (
+        (given.markdown, announce.markdown),
+        (given.junit, announce.junit),
+        (given.json, lambda found: json.dumps(announce.data(found), indent=1)),
+    ):
+        if path:
+            _write(Path(path), text(found))
+    if given.report:
+        from conformance.render import write_report
+
+        print(write_report([each.run for each in sides], Path(given.report)))
+    if not all(each.run.complete for each in sides):
+        return 2
+    return 1 if found.counting else 0
+
+
+def _own_contract() -> Contract:
+    path = Path("pyproject.toml")
+    return read_contract(path) if path.exists() else Contract()
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _files_exist(paths: list[str]) -> list[Path]:

@@ -102,8 +102,8 @@ def unit(path: Path, device: str = "cpu", shown: str = "") -> Unit:
     """Compile a case file, or take it from the cache. Raises CaseError with all mistakes, OSError if it can't be read."""
     content = path.read_bytes()
     resolved = path.resolve()
-    said = f"{resolved.parent.name}/{resolved.name}\0{device}\0{_machine()}\0".encode() + content
-    cached = _cache() / f"{hashlib.sha256(said).hexdigest()}.msgpack"
+    said = f"{resolved.parent.name}/{resolved.name}\0{device}\0{machine_digest()}\0".encode() + content
+    cached = cache_path() / f"{hashlib.sha256(said).hexdigest()}.msgpack"
     try:
         return _decoder.decode(cached.read_bytes())
     except (OSError, msgspec.DecodeError):
@@ -192,7 +192,7 @@ _decoder = msgspec.msgpack.Decoder(Unit)
 
 
 @functools.cache
-def _machine() -> str:
+def machine_digest() -> str:
     """Digest of this package and of the dialects in use: another machine compiles anew."""
     digest = hashlib.sha256(msgspec.json.encode([f._asdict() for f in frameworks().values()], order="sorted"))
     for source in sorted(Path(__file__).parent.glob("*.py")):
@@ -200,7 +200,8 @@ def _machine() -> str:
     return digest.hexdigest()
 
 
-def _cache() -> Path:
+def cache_path() -> Path:
+    """Where what is worth keeping between runs is kept."""
     return Path(os.environ.get("CONFORMANCE_CACHE") or platformdirs.user_cache_dir("framework-conformance"))
 
 

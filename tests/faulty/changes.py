@@ -21,8 +21,11 @@ from conformance.results import CheckLine, Run, read
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 REVIEWED = HERE / "changes.yaml"
-CASES = ("cases/matmul", "cases/masks", "cases/retrace", "cases/capture")
-TWIN = "twin"
+CASES = {
+    "twin": ("cases/matmul", "cases/masks", "cases/retrace", "cases/capture"),
+    "grad_twin": ("cases/grad", "cases/vmap"),
+}
+"""Each healthy one, and the cases that it and its faults run; these follow it in the list of entry points."""
 
 
 class Change(NamedTuple):
@@ -43,16 +46,28 @@ def environment() -> dict[str, str]:
 
 
 def names() -> list[str]:
-    """The twin, then all faults, by their entry points."""
+    """Each twin, followed by its faults, by their entry points."""
     (distribution,) = metadata.distributions(path=[str(HERE)])
     return [entry.name for entry in distribution.entry_points]
 
 
-def run(results: Path, cases: tuple[str, ...] = CASES, **variables: str) -> Run:
-    """Run the cases on the twin and on all faulty frameworks. Raises AssertionError with what the command said."""
+def twins() -> dict[str, str]:
+    """fault -> its healthy twin."""
+    found, twin = {}, ""
+    for name in names():
+        if name in CASES:
+            twin = name
+        else:
+            found[name] = twin
+    return found
+
+
+def run(twin: str, results: Path, **variables: str) -> Run:
+    """Run a twin's cases on it and on its faults. Raises AssertionError with what the command said."""
     # A fault in tracing is not looked for where nothing is traced: there it is the twin.
-    targets = [f"{name}:compiled" if name.startswith("trace_") else name for name in names()]
-    command = [sys.executable, "-m", "conformance", "run", *cases, *(f"--target={target}" for target in targets)]
+    mine = [twin, *(name for name, healthy in twins().items() if healthy == twin)]
+    targets = [f"{name}:compiled" if name.startswith("trace_") else name for name in mine]
+    command = [sys.executable, "-m", "conformance", "run", *CASES[twin], *(f"--target={target}" for target in targets)]
     command += [f"--results={results}", "--", "-q", "--tb=no", "-rN", "-s", "-p", "no:logging", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=ROOT, env={**environment(), **variables}, capture_output=True, text=True, check=False)
     if done.returncode != 1 or not results.exists():  # some checks fail, as they must
@@ -61,13 +76,13 @@ def run(results: Path, cases: tuple[str, ...] = CASES, **variables: str) -> Run:
 
 
 def changes(run: Run) -> dict[str, dict[str, list[Change]]]:
-    """fault -> case -> what it changed there."""
+    """fault -> case -> what it changed there, for the faults of one twin."""
     checks: dict[str, dict[tuple[str, str, str], CheckLine]] = {}
     for check in run.checks:
         name, place = check.target.split(":", 1)
         checks.setdefault(name, {})[check.case, check.row, place] = check
-    healthy = checks.pop(TWIN)
-    found: dict[str, dict[str, list[Change]]] = {name: {} for name in names()[1:]}
+    (healthy,) = (checks.pop(twin) for twin in CASES if twin in checks)
+    found: dict[str, dict[str, list[Change]]] = {name: {} for name in checks}
     for name, mine in found.items():
         for key, check in checks[name].items():
             change = Change(healthy[key], check)
@@ -90,7 +105,7 @@ def write(found: dict[str, dict[str, list[Change]]]) -> None:
     """Rewrite the cases of changes.yaml. What a person wrote, the sentences and the comments at the top, stays."""
     before = reviewed()
     lines = [line for line in REVIEWED.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    for name in names()[1:]:
+    for name in twins():
         entry = before.get(name, {})
         lines += [f"{name}:", f"  fault: {entry.get('fault', 'TODO')}"]
         topics: dict[str, list[str]] = {}
@@ -125,11 +140,14 @@ def _difference(change: Change) -> str:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        done = run(Path(folder) / "results.jsonl")
-    found = changes(done)
-    for name, cases in found.items():
-        print(shown(name, reviewed().get(name, {}), cases, done))
+    found: dict[str, dict[str, list[Change]]] = {}
+    for twin in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(twin, Path(folder) / "results.jsonl")
+        mine = changes(done)
+        for name in sorted(mine, key=names().index):
+            print(shown(name, reviewed().get(name, {}), mine[name], done))
+        found |= mine
     if "--write" in sys.argv:
         write(found)
 

@@ -165,14 +165,29 @@ def mean_of_nonzero(x, axis=None, keepdims=False):
 # --- tracing
 
 
-def freezing(self, arguments):
+def freezing(self, arguments, named):
     function = self.function
     return types.FunctionType(function.__code__, dict(function.__globals__), function.__name__, function.__defaults__)
 
 
-def remembering(self, arguments):
-    result = self.function(*arguments)
-    return lambda *_: result
+def remembering(self, arguments, named):
+    result = self.function(*arguments, **named)
+    return lambda *_, **__: result
+
+
+def recognised_by(array=lambda x: (x.shape, str(x.dtype)), python=lambda value: (type(value), value)):
+    """The signature of a call, of arrays and Python values that are recognised by less or more than they should be."""
+
+    def part(value):
+        if isinstance(value, twin.Array):
+            return array(value)
+        if isinstance(value, (list, tuple)):
+            return type(value), tuple(map(part, value))
+        if isinstance(value, dict):
+            return dict, tuple((key, part(child)) for key, child in value.items())
+        return python(value)
+
+    return lambda self, call: part(call)
 
 
 FAULTS = {
@@ -223,6 +238,11 @@ FAULTS = {
     "softmax_first_axis": {"softmax": lambda x, axis=-1: twin.softmax_of(x, axis=0)},
     "trace_every_call": {"signature": lambda self, arguments: object()},
     "trace_once": {"signature": lambda self, arguments: None},
+    "trace_ignores_dtypes": {"signature": recognised_by(array=lambda x: x.shape)},
+    "trace_ignores_sizes": {"signature": recognised_by(array=lambda x: (x.ndim, str(x.dtype)))},
+    "trace_per_value": {"signature": recognised_by(array=lambda x: (x.shape, str(x.dtype), x.data.tobytes()))},
+    "trace_equal_is_same": {"signature": recognised_by(python=lambda value: value)},
+    "trace_ignores_python": {"signature": recognised_by(python=type)},
     "trace_counted_twice": {"traces": property(lambda self: len(self.captured) + bool(self.captured))},
     "trace_freezes_globals": {"capture": freezing},
     "trace_remembers_result": {"capture": remembering},

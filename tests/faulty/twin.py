@@ -147,17 +147,17 @@ class Traced:
         self.function = function
         self.captured = {}
 
-    def __call__(self, *arguments):
-        key = self.signature(arguments)
+    def __call__(self, *arguments, **named):
+        key = self.signature((arguments, named))
         if key not in self.captured:
-            self.captured[key] = self.capture(arguments)
-        return self.captured[key](*arguments)
+            self.captured[key] = self.capture(arguments, named)
+        return self.captured[key](*arguments, **named)
 
-    def signature(self, arguments):
+    def signature(self, call):
         """By what a call is recognised."""
-        return signature(arguments)
+        return signature(call)
 
-    def capture(self, arguments):
+    def capture(self, arguments, named):
         """What is called from now on for this signature."""
         return self.function
 

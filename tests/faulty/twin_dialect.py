@@ -1,7 +1,7 @@
 """The twin's dialect: it says the vocabulary in the vocabulary's own words."""
 
 from conformance.framework import Counting, Framework
-from conformance.vocabulary import FUNCTIONS
+from conformance.vocabulary import FUNCTIONS, TRANSFORMS
 
 FRAMEWORK = Framework(
     name="twin",
@@ -9,7 +9,7 @@ FRAMEWORK = Framework(
     runtime="twin_runtime",
     module="twin",
     imports="import numpy as np\nimport twin",
-    same=frozenset(FUNCTIONS),
+    same=frozenset(FUNCTIONS) - TRANSFORMS,
     rows={},
     names={"newaxis": "None"},
     preludes={},
