@@ -23,7 +23,8 @@ def start(device, mesh):
     if device not in ("cpu", "cuda"):
         raise RuntimeError(f"torch has no device {device!r} here; it has: cpu{', cuda' if torch.cuda.is_available() else ''}")
     _device = device
-    torch.set_default_device(device)
+    if device != "cpu":  # a default device is a mode that programs run under, and changes what Dynamo can trace
+        torch.set_default_device(device)
     torch.set_num_threads(1)
     if mesh:
         _start_mesh()
