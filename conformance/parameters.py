@@ -49,6 +49,18 @@ def references(raw: Any) -> list[tuple[Place, str, str]]:
     return found
 
 
+def almost_references(raw: Any, place: Place = ()) -> list[tuple[Place, str]]:
+    """Texts outside of code that begin as a reference does and are none, such as ``$name.with-hyphen``."""
+    if isinstance(raw, dict):
+        children = [(key, value) for key, value in raw.items() if place or key not in ("claim", "why", "parametrize", "id")]
+    elif isinstance(raw, list):
+        children = list(enumerate(raw))
+    else:
+        almost = isinstance(raw, str) and REFERENCE.match(raw) and not REFERENCE.fullmatch(raw) and not _is_code(place)
+        return [(place, raw)] if almost else []
+    return [found for key, value in children for found in almost_references(value, (*place, key))]
+
+
 def _is_code(place: Place) -> bool:
     if place[0] == "steps":
         return len(place) > 2 and place[2] in ("call", "do")

@@ -21,7 +21,7 @@ from conformance.document import Document, Mistake, did_you_mean, short
 from conformance.document import Path as Place
 from conformance.framework import frameworks
 from conformance.literal import is_complex, is_ragged, leaves
-from conformance.parameters import fill_holes, holes, is_open, references, row_keys, same
+from conformance.parameters import almost_references, fill_holes, holes, is_open, references, row_keys, same
 from conformance.program import Flaw, ProgramError, flaws, names_bound, names_used, parse, read, returns
 from conformance.target import MODES, Selector
 
@@ -138,6 +138,8 @@ class Rules:
             if name not in case.parametrize:
                 known = did_you_mean(name, case.parametrize) if case.parametrize else "; the case has no parameters"
                 yield self.mistake((*place, *where), f"${name} is not a parameter{known}")
+        for where, text in almost_references(self.document.data["cases"][place[1]]):
+            yield self.mistake((*place, *where), f"{short(text)} is no parameter: their names have letters, digits and _ only")
         for name, rows in case.parametrize.items():
             if any(holes(leaf) for leaf in leaves(rows) if isinstance(leaf, str)):
                 yield self.mistake((*place, "parametrize", name), f"a value of {name!r} speaks of a parameter itself")

@@ -289,6 +289,10 @@ KINDS = [
     (edit(("{c: 1.0}", "{c: 1.0, §f: 1.0}"), of=SCENARIO), "the name 'f' is taken; choose another in case 'one'"),
     (edit(("x + x", "'grad(lambda x: x)(x)'"), ("[2, 4]", "§reference")), "NumPy has no grad(): say in `closed_form` what"),
     (edit(("x + x", "x + x\n    closed_form: §z")), "unknown name 'z'"),
+    (
+        edit(("    program", "    reference: §$x.a-b\n    program")),
+        "'$x.a-b' is no parameter: their names have letters, digits and _ only in case 'one'",
+    ),
     (edit(("value: [2, 4]", "agree: §2")), "'agree': 2 is not a boolean in case 'one'"),
     (
         edit(("id: one", "§id: one"), ("    program: x + x\n", "")),

@@ -72,6 +72,7 @@ def wrap(function, mode, options, counter):
 
 
 def forget():
+    _heard.clear()
     jax.clear_caches()
     jax.config.update("jax_explain_cache_misses", True)
 

@@ -68,6 +68,11 @@ def wrap(function, mode, options, counter):
 
 def forget():
     _heard.clear()
+    # The warning of many traces is counted over the process, and equal functions share the count.
+    from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
+    manager = getattr(polymorphic_function, "_frequent_tracing_detector_manager", None)
+    getattr(manager, "_detectors", {}).clear()
 
 
 class Counter:

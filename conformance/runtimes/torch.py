@@ -56,6 +56,7 @@ def wrap(function, mode, options, counter):
 
 
 def forget():
+    _heard.clear()
     torch._logging.set_logs(recompiles=True)
     logger = logging.getLogger("torch._dynamo.guards.__recompiles")
     if not any(isinstance(handler, _Listener) for handler in logger.handlers):
