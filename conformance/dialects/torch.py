@@ -11,7 +11,7 @@ FRAMEWORK = Framework(
     same=frozenset(
         """
         abs acos add asin atan atan2 bitwise_and bitwise_or bitwise_xor ceil conj cos cosh det diagonal divide exp expm1 floor floor_divide
-        full full_like greater greater_equal imag inv isfinite isinf isnan less less_equal linspace log log1p logaddexp logical_and logical_not
+        full full_like greater greater_equal imag isfinite isinf isnan less less_equal linspace log log1p logaddexp logical_and logical_not
         logical_or logical_xor matmul maximum minimum multiply negative not_equal ones ones_like outer positive pow real relu
         remainder round sigmoid sign sin sinh sqrt square subtract tan tanh trace trunc zeros zeros_like
         """.split()
@@ -45,6 +45,7 @@ FRAMEWORK = Framework(
         "grad": "torch.func.grad(f, argnums)",
         "hessian": "torch.func.hessian(f)",
         "hvp": "torch.func.jvp(torch.func.grad(f), (x,), (v,))[1]",
+        "inv": "torch.linalg.inv(x)",
         "jacfwd": "torch.func.jacfwd(f)",
         "jacrev": "torch.func.jacrev(f)",
         "jit": "torch.compile(f, backend='aot_eager')",

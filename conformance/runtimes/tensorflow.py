@@ -48,12 +48,21 @@ def put(array, dtype):
 
 def get(value):
     if isinstance(value, tf.IndexedSlices):
-        value = tf.convert_to_tensor(value)
+        return _dense(value)
     if not isinstance(value, (tf.Tensor, tf.Variable)):
         return None
     dtype = value.dtype.name
     array = tf.cast(value, tf.float32).numpy() if dtype == "bfloat16" else value.numpy()
     return np.asarray(array), dtype
+
+
+def _dense(slices):
+    """A gradient by rows, as it is added to what it is the gradient of. What is out of bounds is nowhere."""
+    (values, dtype), indices = get(slices.values), slices.indices.numpy()
+    array = np.zeros([int(size) for size in slices.dense_shape], values.dtype)
+    inside = (indices >= 0) & (indices < len(array))
+    np.add.at(array, indices[inside], values[inside])
+    return array, dtype
 
 
 def wrap(function, mode, options, counter):

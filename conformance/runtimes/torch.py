@@ -44,7 +44,10 @@ def get(value):
     if not isinstance(value, torch.Tensor):
         return None
     dtype = str(value.dtype).removeprefix("torch.")
-    plain = value.detach().cpu().resolve_conj().resolve_neg()
+    plain = value.detach().cpu()
+    if plain._is_zerotensor():  # what autograd has for a zero, without elements
+        plain = torch.zeros(plain.shape, dtype=plain.dtype)
+    plain = plain.resolve_conj().resolve_neg()
     return (plain.float() if dtype == "bfloat16" else plain).numpy(), dtype
 
 
