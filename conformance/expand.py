@@ -320,7 +320,9 @@ def _undecided(file: File, place: Place, case: Case, rows: list[Row], checks: li
     for check in checks:
         for (text, outcome), (other, another) in itertools.combinations(check.expected, 2):
             a, b = Selector.parse(text), Selector.parse(other)
-            tied = not a.parts() < b.parts() and not b.parts() < a.parts() and a.overlaps(b)
+            others = (Selector.parse(each) for each, _ in check.expected)
+            decided = any(a.parts() < each.parts() > b.parts() and not each.versions for each in others)
+            tied = not a.parts() < b.parts() and not b.parts() < a.parts() and a.overlaps(b) and not decided
             if tied and outcome != another and (text, other) not in said:
                 said.add((text, other))
                 where = (*place, "expect", other) if case.outcomes else _deviation(place, case, another)

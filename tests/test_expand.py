@@ -84,6 +84,17 @@ def test_transforms_run_where_there_are_some_and_in_every_way(checks_of: Checks)
     assert (lacking.absent, lacking.expected) == ("tf.autodiff.linearize", [("any", "unsupported")])
 
 
+def test_a_tie_is_none_where_a_third_selector_decides(checks_of: Checks) -> None:
+    expect = "{any: two, torch/tape: one, 'torch:compiled': two, 'torch/tape:compiled': one}"
+    body = GRADIENT.replace(
+        "expect: {value: 2.0}", f"outcomes: {{one: {{value: 1.0}}, two: {{value: 2.0}}}}\n    expect: {expect}"
+    )
+    checks = {str(check.target): check.expected for check in checks_of(CASE.replace("BODY", body))}
+    assert expected_outcome(checks["torch/tape:compiled@cpu"], None) == "one"
+    with pytest.raises(CaseError, match="neither is more specific"):
+        checks_of(CASE.replace("BODY", body.replace(", 'torch/tape:compiled': one", "")))
+
+
 def test_a_native_scenario_runs_where_it_is_said(checks_of: Checks) -> None:
     checks = checks_of(CASE.replace("BODY", NATIVE))
     assert targets(checks) == ["torch:compiled@cpu", "torch:inductor@cpu", "jax:compiled@cpu"]

@@ -33,6 +33,7 @@ def start(device, mesh):
 def scope(x64):
     if "torch._dynamo" in sys.modules:
         torch.compiler.reset()  # or Dynamo would use what it remembers of an earlier job
+    torch._C._autograd._saved_tensors_hooks_enable()  # an earlier job may have failed while they were off
     return contextlib.nullcontext()
 
 
