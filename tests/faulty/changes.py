@@ -23,7 +23,22 @@ ROOT = HERE.parent.parent
 REVIEWED = HERE / "changes.yaml"
 CASES = {
     "twin": ("cases/matmul", "cases/masks", "cases/retrace", "cases/capture"),
-    "grad_twin": ("cases/grad", "cases/vmap"),
+    "grad_twin": (
+        *(
+            "cases/grad/connection.yaml",
+            "cases/grad/custom-rules.yaml",
+            "cases/grad/elementwise.yaml",
+            "cases/grad/indexing.yaml",
+        ),
+        *("cases/grad/kinks.yaml", "cases/grad/laws.yaml", "cases/grad/linear-algebra.yaml", "cases/grad/singularities.yaml"),
+        *(
+            "cases/grad/relu-forms.yaml",
+            "cases/grad/ties.yaml",
+            "cases/grad/where.yaml",
+            "cases/vmap/axes.yaml",
+            "cases/vmap/transforms.yaml",
+        ),
+    ),
 }
 """Each healthy one, and the cases that it and its faults run; these follow it in the list of entry points."""
 

@@ -237,14 +237,15 @@ FAULTS = {
     "softmax_without_max": {"softmax": lambda x, axis=-1: np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True)},
     "softmax_first_axis": {"softmax": lambda x, axis=-1: twin.softmax_of(x, axis=0)},
     "trace_every_call": {"signature": lambda self, arguments: object()},
-    "trace_once": {"signature": lambda self, arguments: None},
+    "trace_once": {"signature": lambda self, arguments: None, "surroundings": lambda self: None},
+    "trace_ignores_globals": {"surroundings": lambda self: None},
     "trace_ignores_dtypes": {"signature": recognised_by(array=lambda x: x.shape)},
     "trace_ignores_sizes": {"signature": recognised_by(array=lambda x: (x.ndim, str(x.dtype)))},
     "trace_per_value": {"signature": recognised_by(array=lambda x: (x.shape, str(x.dtype), x.data.tobytes()))},
     "trace_equal_is_same": {"signature": recognised_by(python=lambda value: value)},
     "trace_ignores_python": {"signature": recognised_by(python=type)},
     "trace_counted_twice": {"traces": property(lambda self: len(self.captured) + bool(self.captured))},
-    "trace_freezes_globals": {"capture": freezing},
+    "trace_freezes_globals": {"capture": freezing, "surroundings": lambda self: None},
     "trace_remembers_result": {"capture": remembering},
 }
 

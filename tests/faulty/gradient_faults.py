@@ -77,15 +77,20 @@ def amax(x, axis=None, keepdims=False):
 
 
 def absolute(x):
-    return torch.where(x >= 0, x, -x)
+    return torch.abs(x) if x.is_complex() else torch.where(x >= 0, x, -x)
 
 
 def sqrt(x):
-    return torch.where(x == 0, slope(torch.sqrt(x), x * torch.nan), torch.sqrt(x))
+    return torch.sqrt(x) + nan_at_zero(x)
 
 
 def relu(x):
-    return torch.where(x == 0, slope(torch.relu(x), x * torch.nan), torch.relu(x))
+    return torch.relu(x) + nan_at_zero(x)
+
+
+def nan_at_zero(x):
+    """Zero, with the derivative zero, but for NaN where x is zero."""
+    return slope(torch.zeros_like(x), x * torch.where(x == 0, torch.nan, 0.0).detach())
 
 
 def power(x1, x2):
@@ -97,10 +102,8 @@ def power(x1, x2):
 
 def clip(x, min, max):
     """At the boundaries half of the cotangent."""
-    inside = torch.where((x == min) | (x == max), x / 2 + x.detach() / 2, x)
-    return torch.clip(inside, -torch.inf, torch.inf) * 0 + slope(
-        torch.clip(x, min, max), torch.where((x >= min) & (x <= max), inside, 0)
-    )
+    weight = torch.where((x == min) | (x == max), 0.5, ((x > min) & (x < max)).to(x.dtype))
+    return slope(torch.clip(x, min, max), x * weight)
 
 
 def take(x, indices, axis):

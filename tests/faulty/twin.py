@@ -4,6 +4,8 @@ It is healthy. What it computes stands in one table and what it traces in one cl
 place of another. No result ever shares memory with an operand.
 """
 
+import types
+
 import numpy as np
 
 SAME = """
@@ -141,21 +143,26 @@ def array(values):
 
 
 class Traced:
-    """A function that is captured anew for every signature. Nothing is frozen: it sees its globals as they are."""
+    """A function that is captured anew for every signature, and for globals of another kind. It sees its globals as they are."""
 
     def __init__(self, function):
         self.function = function
         self.captured = {}
 
     def __call__(self, *arguments, **named):
-        key = self.signature((arguments, named))
+        key = self.signature((arguments, dict(sorted(named.items())))), self.surroundings()
         if key not in self.captured:
             self.captured[key] = self.capture(arguments, named)
-        return self.captured[key](*arguments, **named)
+        result = self.captured[key](*arguments, **named)
+        return array(result) if type(result) in (int, float) else result
 
     def signature(self, call):
         """By what a call is recognised."""
         return signature(call)
+
+    def surroundings(self):
+        """By what the globals of the function, and of those it calls, are recognised."""
+        return surroundings(self.function)
 
     def capture(self, arguments, named):
         """What is called from now on for this signature."""
@@ -178,6 +185,20 @@ def signature(value):
     if isinstance(value, dict):
         return dict, tuple((key, signature(child)) for key, child in value.items())
     return type(value), value
+
+
+def surroundings(function):
+    """Shape and dtype of each global array that a function names, each Python value, and the code of each function."""
+    found = []
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, types.FunctionType) and value is not function:
+            found.append((name, value.__code__, surroundings(value)))
+        elif isinstance(value, (Array, int, float, str, list, tuple, dict)):
+            found.append((name, signature(value)))
+        elif value is None and name in function.__globals__:
+            found.append((name, None))
+    return tuple(found)
 
 
 def __getattr__(name):
