@@ -12,20 +12,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import pytest
 from packaging.version import Version
 
 from conformance import __version__, library
-from conformance.contract import Contract, ContractError, read_contract, verdict
+from conformance.contract import ContractError, own_contract, read_contract, verdict
 from conformance.document import CaseError
 from conformance.environment import CannotInstall
 from conformance.expand import expected_outcome
+from conformance.findings import Findings, findings
 from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
+from conformance.merge import write_merged
 from conformance.repro import NoScript, script
-from conformance.results import ResultsError, read
+from conformance.results import ResultsError, outline, read, whole
 from conformance.selection import DEVICES, Selection, SelectionError
 from conformance.side import side
+from conformance.wording import count
 
 EXIT_STATUS = """\
 exit status:
@@ -97,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("-k", metavar="EXPR", help="only checks whose name matches, as in pytest")
     door.add_argument("-m", metavar="EXPR", help="only checks with these markers: areas, frameworks, modes, devices")
     door.add_argument("-n", metavar="N", help="spread over N pytest workers (hosts use all cores without it)")
+    door.add_argument("--only", metavar="FILE", help="only the checks that FILE names, one a line, as a results file names them")
+    door.add_argument("--shard", metavar="I/N", help="only the I-th of N parts; `conformance merge` makes one file of them")
     door.add_argument("--results", default="reports/results.jsonl", metavar="FILE", help="default: %(default)s")
     door.add_argument("--report", metavar="DIR", help="write the HTML report to DIR")
 
@@ -133,6 +139,10 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("--json", metavar="FILE", help="write JSON")
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
+
+    door = _door(doors, "merge", merge, "shards of a run, or runs of several frameworks, as one results file")
+    door.add_argument("files", nargs="+", metavar="FILE")
+    door.add_argument("-o", dest="output", required=True, metavar="FILE")
 
     door = _door(doors, "report", report, "turn results files into an HTML report")
     door.add_argument("results", nargs="+", metavar="RESULTS")
@@ -176,6 +186,8 @@ def run(given: argparse.Namespace) -> int:
         arguments += [f"--{name}={value}" for value in getattr(given, name)]
     arguments += [f"--device={given.device}", f"--results={given.results}"]
     arguments += [f"--report={given.report}"] if given.report else []
+    for name in ("only", "shard"):
+        arguments += [f"--{name}={getattr(given, name)}"] if getattr(given, name) else []
     for flag in ("k", "m", "n"):
         arguments += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
     return int(pytest.main([*arguments, *given.for_pytest]))
@@ -281,37 +293,48 @@ def gate(given: argparse.Namespace) -> int:
     """Compare two runs and say what changed."""
     from conformance import announce
     from conformance.compare import compare
+    from conformance.recheck import unsteady
 
-    contract = read_contract(Path(given.contract)) if given.contract else _own_contract()
+    contract = read_contract(Path(given.contract)) if given.contract else own_contract()
     cases = _files_exist(given.paths)
+    names = given.before, given.after
     try:
-        sides = [side(text, cases, given.companions, incomplete=given.incomplete) for text in (given.before, given.after)]
-        found = verdict(compare(sides[0].run, sides[1].run), contract, datetime.date.today())
+        before, after = (side(text, cases, given.companions, incomplete=given.incomplete) for text in names)
+        judged = verdict(compare(before.run, after.run), contract, datetime.date.today())
+        judged = judged.without(unsteady(judged.counting, (before, after), cases))
     except (ResultsError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
+    found = findings(judged, (before, after), names, given.paths)
     print(announce.terminal(found))
     if given.annotations and found.counting:
         print(announce.github(found))
-    for path, text in (
-        (given.markdown, announce.markdown),
-        (given.junit, announce.junit),
-        (given.json, lambda found: json.dumps(announce.data(found), indent=1)),
-    ):
-        if path:
-            _write(Path(path), text(found))
+    for path, text in _written(given, found):
+        _write(path, text)
     if given.report:
         from conformance.render import write_report
 
-        print(write_report([each.run for each in sides], Path(given.report)))
-    if not all(each.run.complete for each in sides):
-        return 2
-    return 1 if found.counting else 0
+        print(write_report([whole(each.run) for each in (before, after)], Path(given.report)))
+    return found.status
 
 
-def _own_contract() -> Contract:
-    path = Path("pyproject.toml")
-    return read_contract(path) if path.exists() else Contract()
+def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path, str]]:
+    """The files that were asked for."""
+    from conformance import announce
+
+    if given.markdown:
+        yield Path(given.markdown), announce.markdown(found)
+    if given.junit:
+        yield Path(given.junit), announce.junit(found)
+    if given.json:
+        yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
+
+
+def merge(given: argparse.Namespace) -> int:
+    """Write several results files as one."""
+    run = write_merged([outline(Path(file)) for file in given.files], Path(given.output))
+    print(f"{run.path}: {count(len(run.entries), 'check')}")
+    return 0
 
 
 def _write(path: Path, text: str) -> None:

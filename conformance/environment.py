@@ -33,8 +33,10 @@ class Pinned(NamedTuple):
     companions: tuple[str, ...]
 
     @property
-    def digest(self) -> str:
-        return hashlib.sha256("\n".join([self.requirement, *sorted(self.companions)]).encode()).hexdigest()[:12]
+    def name(self) -> str:
+        """A name for files, which no other release has, nor this one with other companions."""
+        digest = hashlib.sha256("\n".join([self.requirement, *sorted(self.companions)]).encode()).hexdigest()[:12]
+        return f"{self.requirement.replace('==', '-')}-{digest}"
 
 
 def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
@@ -42,10 +44,10 @@ def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise CannotInstall(f"{text!r} is no file, no folder, and no requirement such as jax==0.9.2") from None
+        raise CannotInstall(f"{text!r} is neither a file that there is, nor a release such as jax==0.9.2") from None
     owners = [framework.name for framework in frameworks().values() if requirement.name in framework.distributions]
     if not owners:
-        raise CannotInstall(f"{text!r}: {requirement.name} is none of the frameworks {', '.join(frameworks())}")
+        raise CannotInstall(f"{text!r} is neither a file that there is, nor a release of {', '.join(frameworks())}")
     specifiers = list(requirement.specifier)
     if len(specifiers) != 1 or specifiers[0].operator != "==" or "*" in specifiers[0].version:
         raise CannotInstall(f"{text!r}: name one release, such as {requirement.name}==1.2.3")
@@ -54,7 +56,7 @@ def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
 
 def python_of(release: Pinned) -> Path:
     """The interpreter of an environment with this release, which is made where there is none. Raises CannotInstall."""
-    folder = _folder() / f"{release.requirement.replace('==', '-')}-{release.digest}"
+    folder = cache_path() / "environments" / release.name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     done = folder / "complete"
     if done.exists():
@@ -74,7 +76,7 @@ def python_of(release: Pinned) -> Path:
 
 def _make(folder: Path, python: Path, interpreter: str, requirements: list[str]) -> str:
     """Make the environment; why that failed, or nothing."""
-    uv = shutil.which("uv")
+    uv = _uv()
     if uv:
         commands = [
             [uv, "venv", "--quiet", "--python", interpreter, str(folder)],
@@ -99,5 +101,6 @@ def _interpreters() -> list[str]:
     return list(dict.fromkeys([sys.executable, *(path for path in others if path)]))
 
 
-def _folder() -> Path:
-    return cache_path() / "environments"
+def _uv() -> str | None:
+    """uv where it is found, be it beside this Python only."""
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
