@@ -27,6 +27,8 @@ The modules follow the flow of a case; each imports only from those above it::
     compare      two runs -> what changed between them
     contract     which changes count
     merge        several results files -> one run
+    repeat       several runs of one thing -> what is not stable
+    bisection    the releases between two -> the first that differs
     side         what a user compares -> a run
     recheck      what changed -> what holds when it is looked for again
     findings     a verdict -> all that is said of it, as plain types

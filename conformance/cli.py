@@ -7,7 +7,9 @@ import datetime
 import difflib
 import json
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -17,18 +19,19 @@ import pytest
 from packaging.version import Version
 
 from conformance import __version__, library
+from conformance.announce import line
 from conformance.contract import ContractError, own_contract, read_contract, verdict
 from conformance.document import CaseError
-from conformance.environment import CannotInstall
+from conformance.environment import CannotInstall, Pinned, pinned, releases, why_not
 from conformance.expand import expected_outcome
 from conformance.findings import Findings, findings
 from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
 from conformance.repro import NoScript, script
-from conformance.results import ResultsError, outline, read, whole
+from conformance.results import Outline, ResultsError, identity, outline, read, whole
 from conformance.selection import DEVICES, Selection, SelectionError
-from conformance.side import side
+from conformance.side import release_run, side
 from conformance.wording import count
 
 EXIT_STATUS = """\
@@ -50,6 +53,13 @@ exit status:
   4  an option, a contract or a path that can mean nothing
 """
 
+BISECT_STATUS = """\
+exit status:
+  0  found
+  2  a release at one of the ends could not be tried, or the two show the same
+  4  an option or a path that can mean nothing
+"""
+
 UNNEEDED = ("logging", "threadexception", "unraisableexception", "unittest", "doctest")
 """Parts of pytest that watch what a test does in its own process, where a check does nothing."""
 
@@ -66,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     given.for_pytest = words[cut + 1 :]
     try:
         return int(given.door(given))
-    except (UserError, SelectionError, ResultsError, NoScript, ContractError) as error:
+    except (UserError, SelectionError, ResultsError, NoScript, ContractError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 4
     except CaseError as error:
@@ -103,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("-n", metavar="N", help="spread over N pytest workers (hosts use all cores without it)")
     door.add_argument("--only", metavar="FILE", help="only the checks that FILE names, one a line, as a results file names them")
     door.add_argument("--shard", metavar="I/N", help="only the I-th of N parts; `conformance merge` makes one file of them")
+    door.add_argument("--repeat", type=int, metavar="N", help="N times in different orders; name what is not the same each time")
     door.add_argument("--results", default="reports/results.jsonl", metavar="FILE", help="default: %(default)s")
     door.add_argument("--report", metavar="DIR", help="write the HTML report to DIR")
 
@@ -139,6 +150,18 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("--json", metavar="FILE", help="write JSON")
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
+
+    door = _door(doors, "bisect", bisect, "which release brought a change", BISECT_STATUS)
+    door.add_argument("case", metavar="CASE", help="area/topic/case")
+    door.add_argument("--package", required=True, metavar="P", help="of which releases are tried, such as jax")
+    door.add_argument("--good", required=True, metavar="VERSION", help="a release from before the change")
+    door.add_argument("--bad", required=True, metavar="VERSION", help="a release that has it")
+    door.add_argument(
+        "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:eager"
+    )
+    door.add_argument("--row", help="the row of parameters, as it stands in the check's name")
+    door.add_argument("--with", dest="companions", action="append", default=[], metavar="REQ", help="install along")
+    _paths_option(door)
 
     door = _door(doors, "merge", merge, "shards of a run, or runs of several frameworks, as one results file")
     door.add_argument("files", nargs="+", metavar="FILE")
@@ -179,18 +202,47 @@ def _selection(given: argparse.Namespace) -> Selection:
 
 def run(given: argparse.Namespace) -> int:
     """A door to pytest, with nothing of the folder that it is called in."""
+    if given.repeat is not None:
+        return _repeat(given)
+    return int(pytest.main(_pytest_words(given, given.results, given.report)))
+
+
+def _pytest_words(given: argparse.Namespace, results: str, report: str | None) -> list[str]:
     paths = [str(path.absolute()) for path in _files_exist(given.paths)]
-    arguments = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", "--capture=no", *paths]
-    arguments += [f"-pno:{name}" for name in UNNEEDED]
+    words = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", "--capture=no", *paths]
+    words += [f"-pno:{name}" for name in UNNEEDED]
     for name in ("framework", "target", "mode", "host"):
-        arguments += [f"--{name}={value}" for value in getattr(given, name)]
-    arguments += [f"--device={given.device}", f"--results={given.results}"]
-    arguments += [f"--report={given.report}"] if given.report else []
+        words += [f"--{name}={value}" for value in getattr(given, name)]
+    words += [f"--device={given.device}", f"--results={results}"]
+    words += [f"--report={report}"] if report else []
     for name in ("only", "shard"):
-        arguments += [f"--{name}={getattr(given, name)}"] if getattr(given, name) else []
+        words += [f"--{name}={getattr(given, name)}"] if getattr(given, name) else []
     for flag in ("k", "m", "n"):
-        arguments += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
-    return int(pytest.main([*arguments, *given.for_pytest]))
+        words += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
+    return [*words, *given.for_pytest]
+
+
+def _repeat(given: argparse.Namespace) -> int:
+    """Run everything several times, each time in a fresh process and another order; the results are those of the first."""
+    from conformance.repeat import unstable
+
+    if given.repeat < 2:
+        raise UserError("--repeat: once is no repetition; say 2 or more")
+    with tempfile.TemporaryDirectory() as folder:
+        files = [given.results, *(f"{folder}/{number}.jsonl" for number in range(2, given.repeat + 1))]
+        statuses: list[int] = []
+        for number, file in enumerate(files):
+            words = _pytest_words(given, file, given.report if number == 0 else None)
+            command = [sys.executable, "-m", "pytest", *words, *([f"--shuffle={number}"] if number else [])]
+            print(f"run {number + 1} of {given.repeat}", file=sys.stderr, flush=True)
+            statuses.append(subprocess.run(command, check=False).returncode)
+            if statuses[-1] not in (0, 1):
+                return statuses[-1]
+        found = unstable([outline(Path(file)) for file in files])
+    print(f"{given.repeat} runs: {count(len(found), 'check')} not the same each time")
+    for each in found:
+        print(line(each.name), *(f"  run {number}: {line(text)}" for number, text in enumerate(each.seen, 1)), sep="\n")
+    return 1 if found else statuses[0]
 
 
 def list_checks(given: argparse.Namespace) -> int:
@@ -328,6 +380,70 @@ def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path,
         yield Path(given.junit), announce.junit(found)
     if given.json:
         yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
+
+
+def bisect(given: argparse.Namespace) -> int:
+    """Find the release that brought a change."""
+    from conformance.bisection import Skipped, search
+
+    good, bad = (pinned(f"{given.package}=={version}", given.companions) for version in (given.good, given.bad))
+    files, checks = _checks_of(given, good.framework)
+
+    def look(version: Version) -> Outline:
+        ends = {good.version: good, bad.version: bad}
+        release = ends.get(version) or pinned(f"{given.package}=={version}", given.companions)
+        print(f"looking at {release.requirement}", file=sys.stderr, flush=True)
+        if version in ends:
+            return release_run(release, files, checks)
+        try:
+            if why := why_not(release.requirement):
+                raise Skipped(why)
+            return release_run(release, files, checks)
+        except CannotInstall as error:
+            raise Skipped(" ".join(str(error).split())[:200]) from None
+
+    try:
+        found = search(_between(good, bad, releases(given.package)), look)
+    except (ResultsError, CannotInstall) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    width = max(len(str(version)) for version in found.tried)
+    for version, shown in found.tried.items():
+        mark = "  <- the first that differs" if version == found.bad else ""
+        print(f"{version!s:{width}}  {'skipped: ' if shown.differs is None else ''}{line(shown.text)}{mark}")
+    print(f"{given.package} {found.bad} shows something else than {given.good}; {found.good} does not.")
+    if found.between:
+        print(f"It may also have been {', '.join(map(str, found.between))}, which could not be looked at.")
+    print("The releases were halved: a change that was undone again before the one found here is not seen.")
+    return 0
+
+
+def _between(good: Pinned, bad: Pinned, listed: list[Version]) -> list[Version]:
+    for release in (good, bad):
+        if release.version not in listed:
+            raise UserError(f"{release.requirement} is not among the releases that are listed for this Python")
+    if good.version >= bad.version:
+        raise UserError("--good has to be a release before --bad")
+    return [version for version in listed if good.version <= version <= bad.version]
+
+
+def _checks_of(given: argparse.Namespace, framework: str) -> tuple[list[Path], list[str]]:
+    """The file of a case, and the names of those of its checks that are asked for."""
+    selection = Selection(framework=[framework], target=given.target)
+    for file in library.case_files(_files_exist(given.paths)):
+        unit = library.unit(file, "cpu", str(file))
+        mine = [check for check in unit.checks if unit.card(check).identity == given.case]
+        names = [
+            identity(given.case, check.row, check.target)
+            for check in mine
+            if selection.admits(check) and given.row in (None, check.row)
+        ]
+        if mine and not names:
+            raise UserError(f"{given.case} has no such check of {framework}; see `conformance list`")
+        if mine:
+            return [file], names
+    _case(given)  # says what is close
+    raise UserError(f"{given.case} runs nowhere")
 
 
 def merge(given: argparse.Namespace) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 
 from conformance.framework import frameworks
 from conformance.library import cache_path
@@ -33,6 +37,10 @@ class Pinned(NamedTuple):
     companions: tuple[str, ...]
 
     @property
+    def version(self) -> Version:
+        return Version(self.requirement.partition("==")[2])
+
+    @property
     def name(self) -> str:
         """A name for files, which no other release has, nor this one with other companions."""
         digest = hashlib.sha256("\n".join([self.requirement, *sorted(self.companions)]).encode()).hexdigest()[:12]
@@ -51,7 +59,8 @@ def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
     specifiers = list(requirement.specifier)
     if len(specifiers) != 1 or specifiers[0].operator != "==" or "*" in specifiers[0].version:
         raise CannotInstall(f"{text!r}: name one release, such as {requirement.name}==1.2.3")
-    return Pinned(owners[0], text.replace(" ", ""), tuple(companions))
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    return Pinned(owners[0], f"{requirement.name}{extras}=={specifiers[0].version}", tuple(companions))
 
 
 def python_of(release: Pinned) -> Path:
@@ -74,6 +83,42 @@ def python_of(release: Pinned) -> Path:
     raise CannotInstall("\n".join([f"no Python here can install {release.requirement}:", *failures]))
 
 
+def releases(package: str) -> list[Version]:
+    """The releases that the registry in use lists for this Python, the oldest first. Raises CannotInstall."""
+    done = _pip("index", "versions", package)
+    found = re.search(r"^Available versions: (.*)$", done.stdout, re.M)
+    if done.returncode or not found:
+        raise CannotInstall(f"no releases of {package} are to be had: {_last_words(done)}")
+    return sorted(map(Version, found[1].split(", ")))
+
+
+def why_not(requirement: str) -> str:
+    """Why a release is no good before it is tried: withdrawn, or without a wheel for this Python; else nothing."""
+    wheel = "--only-binary=:all:"
+    done = _pip("install", "--dry-run", "--no-deps", "--ignore-installed", wheel, "--quiet", "--report", "-", requirement)
+    try:
+        (item,) = json.loads(done.stdout)["install"]
+    except (ValueError, KeyError, TypeError):
+        return "has no wheel for this Python"
+    return "was yanked" if item.get("is_yanked") else ""
+
+
+def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pip, which knows the registry in use: this Python's own, or one that uv brings."""
+    command = [sys.executable, "-m", "pip"]
+    uv = _uv()
+    if importlib.util.find_spec("pip") is None:
+        if uv is None:
+            raise CannotInstall("listing releases needs pip or uv, and neither is here")
+        command = [uv, "run", "--quiet", "--no-project", "--python", sys.executable, "--with", "pip", "python", "-m", "pip"]
+    return subprocess.run([*command, "--disable-pip-version-check", *arguments], capture_output=True, text=True, check=False)
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return " ".join(lines[-3:])[:400] or f"exit status {done.returncode}"
+
+
 def _make(folder: Path, python: Path, interpreter: str, requirements: list[str]) -> str:
     """Make the environment; why that failed, or nothing."""
     uv = _uv()
@@ -90,8 +135,7 @@ def _make(folder: Path, python: Path, interpreter: str, requirements: list[str])
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-            return " ".join(lines[-3:])[:400] or f"exit status {done.returncode}"
+            return _last_words(done)
     return ""
 
 
