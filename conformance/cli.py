@@ -147,7 +147,8 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("--incomplete", action="store_true", help="compare also runs that did not end; never passes")
     door.add_argument("--markdown", metavar="FILE", help="write Markdown, short enough for a GitHub comment")
     door.add_argument("--junit", metavar="FILE", help="write JUnit XML")
-    door.add_argument("--json", metavar="FILE", help="write JSON")
+    door.add_argument("--html", metavar="FILE", help="write a page to read")
+    door.add_argument("--json", metavar="FILE", help="write JSON; docs/gate.schema.json is its schema")
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
 
@@ -378,6 +379,10 @@ def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path,
         yield Path(given.markdown), announce.markdown(found)
     if given.junit:
         yield Path(given.junit), announce.junit(found)
+    if given.html:
+        from conformance.render import render_findings
+
+        yield Path(given.html), render_findings(found)
     if given.json:
         yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
 

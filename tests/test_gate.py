@@ -6,9 +6,12 @@ import datetime
 import json
 import re
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jsonschema
+import msgspec
 import pytest
 from runs import array, case_line, check, edit, seen, write
 
@@ -16,7 +19,8 @@ from conformance import announce, recheck
 from conformance.cli import main
 from conformance.compare import Change, compare
 from conformance.contract import Contract, ContractError, Tolerated, own_contract, read_contract, verdict
-from conformance.findings import findings
+from conformance.findings import findings, schema
+from conformance.render import render_findings
 from conformance.results import ResultsError, outline
 from conformance.side import Side, side
 
@@ -730,3 +734,82 @@ def test_releases_end_to_end_with_one_check_that_is_flaky(tmp_path, monkeypatch,
     assert "did not hold when it was run again, and does not count: mine/cases/flaky[0-numpy:eager@cpu]" in said.out
     assert "running 1 changed check again" in said.err
     assert said.err.count("1 passed, 2 deselected") == 2
+
+
+# --- what outputs promise
+
+
+def everything(tmp_path: Path):
+    """Findings with something in every list, and hostile texts in all of them."""
+    old, new = hostile(tmp_path)
+    found = found_in(old, new)
+    (tmp_path / "more").mkdir()
+    usual = found_in(*two(tmp_path / "more"))
+    (worst,) = found.counting
+    a, b, c, d = usual.counting
+    tolerated = msgspec.structs.replace(a, reason=HOSTILE, until=TODAY)
+    return msgspec.structs.replace(
+        found, counting=[worst, b], tolerated=[tolerated], unsteady=[c], aside=[d], cases=found.cases | usual.cases, shortened=2,
+        edited=[HOSTILE], alone={HOSTILE: 3}, blind=1,
+    )  # fmt: skip
+
+
+def test_json_is_as_its_schema_says(tmp_path):
+    path = Path(__file__).parent.parent / "docs/gate.schema.json"
+    assert path.read_text() == schema(), (
+        "write it anew: python -c 'from conformance.findings import schema; print(schema(), end=\"\")'"
+    )
+    validator = jsonschema.Draft202012Validator(json.loads(schema()))
+    validator.check_schema(validator.schema)
+    for found in (everything(tmp_path), found_in(*two(tmp_path))):
+        data = json.loads(msgspec.json.encode(found))
+        validator.validate(data)
+        assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found
+        data["counting"][0]["change"] = "worse"
+        assert not validator.is_valid(data)
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_page_shows_texts_as_text_and_asks_for_nothing(tmp_path):
+    page = Page(render_findings(everything(tmp_path)))
+    assert not {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "form", "input"}
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on") or name in ("src", "style")]
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert links
+    assert {link.removeprefix("#") for link in links} == set(ids)
+    assert len(ids) == len(set(ids))
+    assert "url(" not in page.text
+    assert "<script>alert(1)</script>" in page.text
+    assert "\u202e" not in page.text
+    for said in (
+        "What counts",
+        "Tolerated: 1",
+        "Did not hold when it was run again: 1",
+        "Not counted: 1",
+        "no longer as expected",
+    ):
+        assert said in page.text
+
+
+def test_the_page_of_nothing(tmp_path):
+    old, _ = two(tmp_path)
+    assert gate(old, old, "--html", tmp_path / "gate.html") == 0
+    text = Page((tmp_path / "gate.html").read_text()).text
+    assert "4 checks compared: nothing has changed" in text
+    assert "What counts" not in text
