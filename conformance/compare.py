@@ -75,7 +75,8 @@ def compare(before: Outline, after: Outline) -> Comparison:
         name for name in before.cases.keys() & after.cases.keys() if before.cases[name].digest != after.cases[name].digest
     )
     old, new = by_identity(before), by_identity(after)
-    both = [name for name in old.keys() & new.keys() if old[name].key.case not in set(edited)]
+    skipped = set(edited)
+    both = [name for name in old.keys() & new.keys() if old[name].key.case not in skipped]
     values = Values(before.path, after.path)
     changed = []
     blind = []

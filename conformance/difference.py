@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,8 @@ class _Compare:
         rtol, atol = TOLERANCES[dtype]
         if self.tolerance is not None:
             rtol, atol = self.tolerance.rtol, self.tolerance.atol
+        if _plainly_close(before, after, 2 * rtol, 2 * atol):
+            return True
         try:
             old, new = _numbers(before, dtype), _numbers(after, dtype)
             return old.shape == new.shape and bool(np.allclose(old, new, rtol=2 * rtol, atol=2 * atol, equal_nan=True))
@@ -130,6 +133,17 @@ class _Compare:
 
 def _are_arrays(before: Any, after: Any) -> bool:
     return all(isinstance(side, dict) and isinstance(side.get("dtype"), str) and "shape" in side for side in (before, after))
+
+
+def _plainly_close(before: Any, after: Any, rtol: float, atol: float) -> bool:
+    """Whether all numbers are close. Most arrays are small, and NumPy is slow to start; what is no number is left to it."""
+    if type(before) is list and type(after) is list:
+        return len(before) == len(after) and all(
+            map(_plainly_close, before, after, itertools.repeat(rtol), itertools.repeat(atol))
+        )
+    if type(before) is float and type(after) is float:
+        return abs(before - after) <= atol + rtol * abs(after)
+    return type(before) is type(after) and bool(before == after)
 
 
 def _without_message(error: dict[str, Any]) -> dict[str, Any]:
