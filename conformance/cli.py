@@ -145,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     door.add_argument("--contract", metavar="FILE", help="what counts (default: pyproject.toml, where it has [tool.conformance])")
     door.add_argument("--incomplete", action="store_true", help="compare also runs that did not end; never passes")
+    door.add_argument("--fresh", action="store_true", help="run releases anew, though a run of the same cases is kept")
     door.add_argument("--markdown", metavar="FILE", help="write Markdown, short enough for a GitHub comment")
     door.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     door.add_argument("--html", metavar="FILE", help="write a page to read")
@@ -352,7 +353,7 @@ def gate(given: argparse.Namespace) -> int:
     cases = _files_exist(given.paths)
     names = given.before, given.after
     try:
-        before, after = (side(text, cases, given.companions, incomplete=given.incomplete) for text in names)
+        before, after = (side(text, cases, given.companions, incomplete=given.incomplete, fresh=given.fresh) for text in names)
         judged = verdict(compare(before.run, after.run), contract, datetime.date.today())
         judged = judged.without(unsteady(judged.counting, (before, after), cases))
     except (ResultsError, CannotInstall) as error:

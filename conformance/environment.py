@@ -68,19 +68,25 @@ def python_of(release: Pinned) -> Path:
     folder = cache_path() / "environments" / release.name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     done = folder / "complete"
-    if done.exists():
+    if done.exists() and python.exists():
         return python
+    print(f"making an environment with {' '.join([release.requirement, *release.companions])}", file=sys.stderr, flush=True)
     failures = []
-    for interpreter in _interpreters():
-        shutil.rmtree(folder, ignore_errors=True)
+    try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        failure = _make(folder, python, interpreter, [release.requirement, *release.companions, *NEEDED])
-        if not failure:
-            done.touch()
-            return python
-        failures.append(f"  {interpreter}: {failure}")
+        for interpreter in _interpreters():
+            shutil.rmtree(folder, ignore_errors=True)
+            failure = _make(folder, python, interpreter, [release.requirement, *release.companions, *NEEDED])
+            if not failure:
+                done.touch()
+                return python
+            failures.append(f"  {interpreter}: {failure}")
+    except OSError as error:
+        raise CannotInstall(f"{folder} cannot be made: {error.strerror}") from None
     shutil.rmtree(folder, ignore_errors=True)
-    raise CannotInstall("\n".join([f"no Python here can install {release.requirement}:", *failures]))
+    raise CannotInstall(
+        "\n".join([f"no Python here can install {' '.join([release.requirement, *release.companions])}:", *failures])
+    )
 
 
 def releases(package: str) -> list[Version]:

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from conformance import library
 from conformance.environment import Pinned, pinned, python_of
+from conformance.framework import frameworks
 from conformance.merge import merged
+from conformance.pool import module_source
 from conformance.results import Key, Outline, ResultsError, outline, results_files
 
 WORKED = (0, 1, 5)
@@ -27,15 +29,18 @@ class Side(NamedTuple):
     python: Path | None = None
 
 
-def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incomplete: bool = False) -> Side:
-    """Read or make the run. Raises ResultsError, or CannotInstall. ``incomplete``: take also a run that did not end."""
+def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incomplete: bool = False, fresh: bool = False) -> Side:
+    """Read or make the run. Raises ResultsError, or CannotInstall.
+
+    ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept.
+    """
     path = Path(text)
     if path.exists() or path.suffix in (".jsonl", ".partial"):
         return Side(_from_files(path, incomplete))
     release = pinned(text, companions)
     python = python_of(release)
-    results = library.cache_path() / "runs" / f"{release.name}-{_digest(cases)}.jsonl"
-    if not results.exists():
+    results = library.cache_path() / "runs" / f"{release.name}-{_digest(release.framework, cases)}.jsonl"
+    if fresh or not results.exists():
         run_on(release.framework, python, cases, results)
     return Side(outline(results), release.framework, python)
 
@@ -43,7 +48,7 @@ def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incompl
 def release_run(release: Pinned, files: Sequence[Path], checks: Sequence[str]) -> Outline:
     """Run some checks, by name, on a release; or take what that came to before. Raises ResultsError, or CannotInstall."""
     python = python_of(release)
-    asked = hashlib.sha256("\n".join([_digest(files), *checks]).encode()).hexdigest()[:12]
+    asked = hashlib.sha256("\n".join([_digest(release.framework, files), *checks]).encode()).hexdigest()[:12]
     results = library.cache_path() / "runs" / f"{release.name}-{asked}.jsonl"
     if not results.exists():
         _run_checks(release.framework, python, files, checks, results)
@@ -98,9 +103,10 @@ def _from_files(path: Path, incomplete: bool) -> Outline:
     return run._replace(complete=run.complete and (shard is None or shard.of == 1))
 
 
-def _digest(cases: Sequence[Path]) -> str:
-    """Changes with the cases, and with this package."""
+def _digest(framework: str, cases: Sequence[Path]) -> str:
+    """Changes with the cases, and with what of this package has a part in running them."""
     digest = hashlib.sha256(library.machine_digest().encode())
+    digest.update(module_source(frameworks()[framework].runtime).encode())
     for file in library.case_files(list(cases)):
         digest.update(str(file.resolve()).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]

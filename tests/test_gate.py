@@ -734,6 +734,10 @@ def test_releases_end_to_end_with_one_check_that_is_flaky(tmp_path, monkeypatch,
     assert "did not hold when it was run again, and does not count: mine/cases/flaky[0-numpy:eager@cpu]" in said.out
     assert "running 1 changed check again" in said.err
     assert said.err.count("1 passed, 2 deselected") == 2
+    assert gate("numpy==2.0", "numpy==2.0", "--path", cases, "--fresh") == 0
+    said = capfd.readouterr()
+    assert "3 checks compared: nothing has changed\n" in said.out
+    assert said.err.count("3 passed") == 2
 
 
 # --- what outputs promise
