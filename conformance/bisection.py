@@ -49,7 +49,10 @@ def search(versions: Sequence[Version], look: Callable[[Version], Outline]) -> S
     left = sorted(versions)
     low, high = left[0], left[-1]
     norm = look(low)
-    tried = {low: Shown(_outcomes(norm), False), high: _shown(norm, look(high))}
+    try:
+        tried = {low: Shown(_outcomes(norm), False), high: _shown(norm, look(high))}
+    except Skipped as why:
+        raise ResultsError(f"{high}: {why}") from None
     if not tried[high].differs:
         raise ResultsError(f"{low} and {high} show the same: {tried[low].text}")
     while between := [version for version in left if low < version < high]:

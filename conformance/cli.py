@@ -405,7 +405,7 @@ def bisect(given: argparse.Namespace) -> int:
             if why := why_not(release.requirement):
                 raise Skipped(why)
             return release_run(release, files, checks)
-        except CannotInstall as error:
+        except (CannotInstall, ResultsError) as error:
             raise Skipped(" ".join(str(error).split())[:200]) from None
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incompl
     results = library.cache_path() / "runs" / f"{release.name}-{_digest(release.framework, cases)}.jsonl"
     if fresh or not results.exists():
         run_on(release.framework, python, cases, results)
-    return Side(outline(results), release.framework, python)
+    return Side(_that_started(results, release), release.framework, python)
 
 
 def release_run(release: Pinned, files: Sequence[Path], checks: Sequence[str]) -> Outline:
@@ -52,7 +53,7 @@ def release_run(release: Pinned, files: Sequence[Path], checks: Sequence[str]) -
     results = library.cache_path() / "runs" / f"{release.name}-{asked}.jsonl"
     if not results.exists():
         _run_checks(release.framework, python, files, checks, results)
-    return outline(results)
+    return _that_started(results, release)
 
 
 def run_again(side: Side, cases: Sequence[Path], keys: Sequence[Key]) -> Outline:
@@ -84,6 +85,22 @@ def run_on(framework: str, python: Path, cases: Sequence[Path], results: Path, *
         raise ResultsError(f"the run of {framework} by {python} ended with status {done.returncode}")
     if not results.exists():
         raise ResultsError(f"there is no case for {framework} in {', '.join(map(str, cases))}")
+
+
+_NO_START = re.compile(r"the host of .* did not (start|answer)|\w+ does not start: ")
+"""What the pool says of every check where no host came up."""
+
+
+def _that_started(results: Path, release: Pinned) -> Outline:
+    """The run of a release, if there was one: what no host came up for says nothing of any behaviour. Raises ResultsError."""
+    run = outline(results)
+    texts = [str(run.check(entry).observation.get("text", "")) for entry in run.entries[:1]]
+    if texts and _NO_START.match(texts[0]):
+        results.unlink()
+        raise ResultsError(
+            f"{release.requirement} cannot be run here: {texts[0]}; say --with, where it needs something older beside it"
+        )
+    return run
 
 
 def _from_files(path: Path, incomplete: bool) -> Outline:

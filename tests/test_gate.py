@@ -8,6 +8,7 @@ import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree
 
 import jsonschema
@@ -411,6 +412,45 @@ def test_nothing_is_there(tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
+def test_whatever_was_edited_there_is_one_message_or_an_answer(tmp_path, capsys):
+    """A few bytes of a file without a digest are changed, cut, doubled or moved, many times over."""
+    random = Random(7)
+    error = {"raised": {"classes": ["E"], "message": "m", "step": 0}}
+    lines = [
+        check(),
+        check("area/topic/b", observation=seen("nan", 2.0, traces=[1]), row="r"),
+        check("area/topic/c", observation=error),
+    ]
+    good = write(tmp_path / "a.jsonl", *lines)
+    whole = edit(write(tmp_path / "b.jsonl", *lines), "conformance", "conformance", sign=True).read_bytes()
+    contract_file = contract(tmp_path, 'targets = ["jax"]')
+    statuses = set()
+    for _ in range(150):
+        start = random.randrange(len(whole))
+        stop = start + random.choice([0, 1, 2, 10, 60])
+        new = random.choice(
+            [b"", b"0", b"[]", b"{}", b"null", b'"x"', b"\n", b"\xff", b"-1e999", whole[start:stop] * 2, b"true,"]
+        )
+        bad = tmp_path / "bad.jsonl"
+        bad.write_bytes(whole[:start] + new + whole[stop:])
+        status = gate(
+            good,
+            bad,
+            "--contract",
+            contract_file,
+            "--html",
+            tmp_path / "g.html",
+            "--markdown",
+            tmp_path / "g.md",
+            "--junit",
+            tmp_path / "g.xml",
+        )
+        told = capsys.readouterr().err
+        assert (told.count("\n") == 1) == (status in (2, 4)), (status, told)
+        statuses.add(status)
+    assert statuses >= {0, 1, 2}
+
+
 # --- contracts
 
 
@@ -738,6 +778,17 @@ def test_releases_end_to_end_with_one_check_that_is_flaky(tmp_path, monkeypatch,
     said = capfd.readouterr()
     assert "3 checks compared: nothing has changed\n" in said.out
     assert said.err.count("3 passed") == 2
+
+
+def test_a_release_that_does_not_start_is_not_compared(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("CONFORMANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("conformance.side.python_of", lambda release: Path("/no/such/python"))
+    cases = tmp_path / "mine/cases.yaml"
+    cases.parent.mkdir()
+    cases.write_text(FLAKY)
+    for _ in range(2):  # and what came of it is not kept
+        assert gate("numpy==1.0", "numpy==2.0", "--path", cases) == 2
+        assert "conformance: numpy==1.0 cannot be run here: the host of numpy did not start" in capfd.readouterr().err
 
 
 # --- what outputs promise

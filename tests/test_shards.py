@@ -191,6 +191,13 @@ def test_a_search_of_what_does_not_differ(tmp_path):
         search(ALL, lambda version: outline(write(tmp_path / f"{version}.jsonl", check())))
 
 
+@pytest.mark.parametrize(("blind", "said"), [("0.1", "none of the checks could run"), ("0.10", "0.10: its checks could not run")])
+def test_a_search_whose_ends_could_not_run(blind, said, tmp_path):
+    lines = {version: check(outcome="not-run" if str(version) == blind else "conforms") for version in ALL}
+    with pytest.raises(ResultsError, match=said):
+        search(ALL, lambda version: outline(write(tmp_path / f"{version}.jsonl", lines[version])))
+
+
 def test_what_several_checks_of_a_case_showed(tmp_path):
     def look(version):
         new = check(observation=seen(2.0)) if version >= Version("0.4") else check()
