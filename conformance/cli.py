@@ -29,7 +29,7 @@ from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
 from conformance.repro import NoScript, script
-from conformance.results import Outline, ResultsError, identity, outline, read, whole
+from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
 from conformance.selection import DEVICES, Selection, SelectionError
 from conformance.side import release_run, side
 from conformance.wording import count
@@ -166,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     _paths_option(door)
 
     door = _door(doors, "merge", merge, "shards of a run, or runs of several frameworks, as one results file")
-    door.add_argument("files", nargs="+", metavar="FILE")
+    door.add_argument("files", nargs="+", metavar="FILE", help="results files, or folders of them")
     door.add_argument("-o", dest="output", required=True, metavar="FILE")
 
     door = _door(doors, "report", report, "turn results files into an HTML report")
@@ -454,7 +454,11 @@ def _checks_of(given: argparse.Namespace, framework: str) -> tuple[list[Path], l
 
 def merge(given: argparse.Namespace) -> int:
     """Write several results files as one."""
-    run = write_merged([outline(Path(file)) for file in given.files], Path(given.output))
+    # A shell's *.jsonl also fits what lies beside the results.
+    files = [file for each in given.files for file in results_files(Path(each)) if not file.name.endswith(".full.jsonl")]
+    if not files:
+        raise UserError("there is no results file among these")
+    run = write_merged([outline(file) for file in files], Path(given.output))
     print(f"{run.path}: {count(len(run.entries), 'check')}")
     return 0
 

@@ -43,6 +43,9 @@ def test_shards_are_parts_of_a_run_and_merge_into_it(folder):
     assert "merged.jsonl: 7 checks" in done.stdout
     assert (folder / "merged.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
     assert len(read(folder / "merged.jsonl").checks) == 7
+    for words in (["shards"], sorted(map(str, (folder / "shards").glob("*.jsonl")))):
+        conformance("merge", *words, "-o", "again.jsonl", cwd=folder, check=0)
+        assert (folder / "again.jsonl").read_bytes() == (folder / "whole.jsonl").read_bytes()
     conformance("gate", "whole.jsonl", "shards", cwd=folder, check=0)
     done = conformance("merge", *files[:2], "-o", "part.jsonl", cwd=folder, check=4)
     assert done.stderr == "conformance: of 3 shards, 2 is missing\n"
