@@ -23,10 +23,16 @@ The modules follow the flow of a case; each imports only from those above it::
     results      records of a run, in a file
     wording      plain data -> texts fit to be shown
     record       an answer -> a record
+    difference   two observations -> what sets them apart
     compare      two runs -> what changed between them
     contract     which changes count
+    merge        several results files -> one run
+    repeat       several runs of one thing -> what is not stable
+    bisection    the releases between two -> the first that differs
     side         what a user compares -> a run
-    announce     what a comparison came to, for people and machines
+    recheck      what changed -> what holds when it is looked for again
+    findings     a verdict -> all that is said of it, as plain types
+    announce     that, for people and machines
     kinds        what a check comes to, for people
     page         results -> all that the report says
     render       that -> HTML

@@ -7,25 +7,32 @@ import datetime
 import difflib
 import json
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import pytest
 from packaging.version import Version
 
 from conformance import __version__, library
-from conformance.contract import Contract, ContractError, read_contract, verdict
+from conformance.announce import line
+from conformance.contract import ContractError, own_contract, read_contract, verdict
 from conformance.document import CaseError
-from conformance.environment import CannotInstall
+from conformance.environment import CannotInstall, Pinned, pinned, releases, why_not
 from conformance.expand import expected_outcome
+from conformance.findings import Findings, findings
 from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
+from conformance.merge import write_merged
 from conformance.repro import NoScript, script
-from conformance.results import ResultsError, read
+from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
 from conformance.selection import DEVICES, Selection, SelectionError
-from conformance.side import side
+from conformance.side import release_run, side
+from conformance.wording import count
 
 EXIT_STATUS = """\
 exit status:
@@ -46,6 +53,13 @@ exit status:
   4  an option, a contract or a path that can mean nothing
 """
 
+BISECT_STATUS = """\
+exit status:
+  0  found
+  2  a release at one of the ends could not be tried, or the two show the same
+  4  an option or a path that can mean nothing
+"""
+
 UNNEEDED = ("logging", "threadexception", "unraisableexception", "unittest", "doctest")
 """Parts of pytest that watch what a test does in its own process, where a check does nothing."""
 
@@ -62,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     given.for_pytest = words[cut + 1 :]
     try:
         return int(given.door(given))
-    except (UserError, SelectionError, ResultsError, NoScript, ContractError) as error:
+    except (UserError, SelectionError, ResultsError, NoScript, ContractError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 4
     except CaseError as error:
@@ -97,6 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("-k", metavar="EXPR", help="only checks whose name matches, as in pytest")
     door.add_argument("-m", metavar="EXPR", help="only checks with these markers: areas, frameworks, modes, devices")
     door.add_argument("-n", metavar="N", help="spread over N pytest workers (hosts use all cores without it)")
+    door.add_argument("--only", metavar="FILE", help="only the checks that FILE names, one a line, as a results file names them")
+    door.add_argument("--shard", metavar="I/N", help="only the I-th of N parts; `conformance merge` makes one file of them")
+    door.add_argument("--repeat", type=int, metavar="N", help="N times in different orders; name what is not the same each time")
     door.add_argument("--results", default="reports/results.jsonl", metavar="FILE", help="default: %(default)s")
     door.add_argument("--report", metavar="DIR", help="write the HTML report to DIR")
 
@@ -128,11 +145,29 @@ def _parser() -> argparse.ArgumentParser:
     )
     door.add_argument("--contract", metavar="FILE", help="what counts (default: pyproject.toml, where it has [tool.conformance])")
     door.add_argument("--incomplete", action="store_true", help="compare also runs that did not end; never passes")
+    door.add_argument("--fresh", action="store_true", help="run releases anew, though a run of the same cases is kept")
     door.add_argument("--markdown", metavar="FILE", help="write Markdown, short enough for a GitHub comment")
     door.add_argument("--junit", metavar="FILE", help="write JUnit XML")
-    door.add_argument("--json", metavar="FILE", help="write JSON")
+    door.add_argument("--html", metavar="FILE", help="write a page to read")
+    door.add_argument("--json", metavar="FILE", help="write JSON; docs/gate.schema.json is its schema")
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
+
+    door = _door(doors, "bisect", bisect, "which release brought a change", BISECT_STATUS)
+    door.add_argument("case", metavar="CASE", help="area/topic/case")
+    door.add_argument("--package", required=True, metavar="P", help="of which releases are tried, such as jax")
+    door.add_argument("--good", required=True, metavar="VERSION", help="a release from before the change")
+    door.add_argument("--bad", required=True, metavar="VERSION", help="a release that has it")
+    door.add_argument(
+        "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:eager"
+    )
+    door.add_argument("--row", help="the row of parameters, as it stands in the check's name")
+    door.add_argument("--with", dest="companions", action="append", default=[], metavar="REQ", help="install along")
+    _paths_option(door)
+
+    door = _door(doors, "merge", merge, "shards of a run, or runs of several frameworks, as one results file")
+    door.add_argument("files", nargs="+", metavar="FILE", help="results files, or folders of them")
+    door.add_argument("-o", dest="output", required=True, metavar="FILE")
 
     door = _door(doors, "report", report, "turn results files into an HTML report")
     door.add_argument("results", nargs="+", metavar="RESULTS")
@@ -169,16 +204,47 @@ def _selection(given: argparse.Namespace) -> Selection:
 
 def run(given: argparse.Namespace) -> int:
     """A door to pytest, with nothing of the folder that it is called in."""
+    if given.repeat is not None:
+        return _repeat(given)
+    return int(pytest.main(_pytest_words(given, given.results, given.report)))
+
+
+def _pytest_words(given: argparse.Namespace, results: str, report: str | None) -> list[str]:
     paths = [str(path.absolute()) for path in _files_exist(given.paths)]
-    arguments = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", "--capture=no", *paths]
-    arguments += [f"-pno:{name}" for name in UNNEEDED]
+    words = ["-p", "conformance.plugin", "-c", os.devnull, f"--rootdir={Path.cwd()}", "--capture=no", *paths]
+    words += [f"-pno:{name}" for name in UNNEEDED]
     for name in ("framework", "target", "mode", "host"):
-        arguments += [f"--{name}={value}" for value in getattr(given, name)]
-    arguments += [f"--device={given.device}", f"--results={given.results}"]
-    arguments += [f"--report={given.report}"] if given.report else []
+        words += [f"--{name}={value}" for value in getattr(given, name)]
+    words += [f"--device={given.device}", f"--results={results}"]
+    words += [f"--report={report}"] if report else []
+    for name in ("only", "shard"):
+        words += [f"--{name}={getattr(given, name)}"] if getattr(given, name) else []
     for flag in ("k", "m", "n"):
-        arguments += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
-    return int(pytest.main([*arguments, *given.for_pytest]))
+        words += [f"-{flag}", getattr(given, flag)] if getattr(given, flag) else []
+    return [*words, *given.for_pytest]
+
+
+def _repeat(given: argparse.Namespace) -> int:
+    """Run everything several times, each time in a fresh process and another order; the results are those of the first."""
+    from conformance.repeat import unstable
+
+    if given.repeat < 2:
+        raise UserError("--repeat: once is no repetition; say 2 or more")
+    with tempfile.TemporaryDirectory() as folder:
+        files = [given.results, *(f"{folder}/{number}.jsonl" for number in range(2, given.repeat + 1))]
+        statuses: list[int] = []
+        for number, file in enumerate(files):
+            words = _pytest_words(given, file, given.report if number == 0 else None)
+            command = [sys.executable, "-m", "pytest", *words, *([f"--shuffle={number}"] if number else [])]
+            print(f"run {number + 1} of {given.repeat}", file=sys.stderr, flush=True)
+            statuses.append(subprocess.run(command, check=False).returncode)
+            if statuses[-1] not in (0, 1):
+                return statuses[-1]
+        found = unstable([outline(Path(file)) for file in files])
+    print(f"{given.repeat} runs: {count(len(found), 'check')} not the same each time")
+    for each in found:
+        print(line(each.name), *(f"  run {number}: {line(text)}" for number, text in enumerate(each.seen, 1)), sep="\n")
+    return 1 if found else statuses[0]
 
 
 def list_checks(given: argparse.Namespace) -> int:
@@ -281,37 +347,120 @@ def gate(given: argparse.Namespace) -> int:
     """Compare two runs and say what changed."""
     from conformance import announce
     from conformance.compare import compare
+    from conformance.recheck import unsteady
 
-    contract = read_contract(Path(given.contract)) if given.contract else _own_contract()
+    contract = read_contract(Path(given.contract)) if given.contract else own_contract()
     cases = _files_exist(given.paths)
+    names = given.before, given.after
     try:
-        sides = [side(text, cases, given.companions, incomplete=given.incomplete) for text in (given.before, given.after)]
-        found = verdict(compare(sides[0].run, sides[1].run), contract, datetime.date.today())
+        before, after = (side(text, cases, given.companions, incomplete=given.incomplete, fresh=given.fresh) for text in names)
+        judged = verdict(compare(before.run, after.run), contract, datetime.date.today())
+        judged = judged.without(unsteady(judged.counting, (before, after), cases))
     except (ResultsError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
+    found = findings(judged, (before, after), names, given.paths)
     print(announce.terminal(found))
     if given.annotations and found.counting:
         print(announce.github(found))
-    for path, text in (
-        (given.markdown, announce.markdown),
-        (given.junit, announce.junit),
-        (given.json, lambda found: json.dumps(announce.data(found), indent=1)),
-    ):
-        if path:
-            _write(Path(path), text(found))
+    for path, text in _written(given, found):
+        _write(path, text)
     if given.report:
         from conformance.render import write_report
 
-        print(write_report([each.run for each in sides], Path(given.report)))
-    if not all(each.run.complete for each in sides):
+        print(write_report([whole(each.run) for each in (before, after)], Path(given.report)))
+    return found.status
+
+
+def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path, str]]:
+    """The files that were asked for."""
+    from conformance import announce
+
+    if given.markdown:
+        yield Path(given.markdown), announce.markdown(found)
+    if given.junit:
+        yield Path(given.junit), announce.junit(found)
+    if given.html:
+        from conformance.render import render_findings
+
+        yield Path(given.html), render_findings(found)
+    if given.json:
+        yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
+
+
+def bisect(given: argparse.Namespace) -> int:
+    """Find the release that brought a change."""
+    from conformance.bisection import Skipped, search
+
+    good, bad = (pinned(f"{given.package}=={version}", given.companions) for version in (given.good, given.bad))
+    files, checks = _checks_of(given, good.framework)
+
+    def look(version: Version) -> Outline:
+        ends = {good.version: good, bad.version: bad}
+        release = ends.get(version) or pinned(f"{given.package}=={version}", given.companions)
+        print(f"looking at {release.requirement}", file=sys.stderr, flush=True)
+        if version in ends:
+            return release_run(release, files, checks)
+        try:
+            if why := why_not(release.requirement):
+                raise Skipped(why)
+            return release_run(release, files, checks)
+        except (CannotInstall, ResultsError) as error:
+            raise Skipped(" ".join(str(error).split())[:200]) from None
+
+    try:
+        found = search(_between(good, bad, releases(given.package)), look)
+    except (ResultsError, CannotInstall) as error:
+        print(f"conformance: {error}", file=sys.stderr)
         return 2
-    return 1 if found.counting else 0
+    width = max(len(str(version)) for version in found.tried)
+    for version, shown in found.tried.items():
+        mark = "  <- the first that differs" if version == found.bad else ""
+        print(f"{version!s:{width}}  {'skipped: ' if shown.differs is None else ''}{line(shown.text)}{mark}")
+    print(f"{given.package} {found.bad} shows something else than {given.good}; {found.good} does not.")
+    if found.between:
+        print(f"It may also have been {', '.join(map(str, found.between))}, which could not be looked at.")
+    print("The releases were halved: a change that was undone again before the one found here is not seen.")
+    return 0
 
 
-def _own_contract() -> Contract:
-    path = Path("pyproject.toml")
-    return read_contract(path) if path.exists() else Contract()
+def _between(good: Pinned, bad: Pinned, listed: list[Version]) -> list[Version]:
+    for release in (good, bad):
+        if release.version not in listed:
+            raise UserError(f"{release.requirement} is not among the releases that are listed for this Python")
+    if good.version >= bad.version:
+        raise UserError("--good has to be a release before --bad")
+    return [version for version in listed if good.version <= version <= bad.version]
+
+
+def _checks_of(given: argparse.Namespace, framework: str) -> tuple[list[Path], list[str]]:
+    """The file of a case, and the names of those of its checks that are asked for."""
+    selection = Selection(framework=[framework], target=given.target)
+    for file in library.case_files(_files_exist(given.paths)):
+        unit = library.unit(file, "cpu", str(file))
+        mine = [check for check in unit.checks if unit.card(check).identity == given.case]
+        names = [
+            identity(given.case, check.row, check.target)
+            for check in mine
+            if selection.admits(check) and given.row in (None, check.row)
+        ]
+        if mine and not names:
+            raise UserError(f"{given.case} has no such check of {framework}; see `conformance list`")
+        if mine:
+            return [file], names
+    _case(given)  # says what is close
+    raise UserError(f"{given.case} runs nowhere")
+
+
+def merge(given: argparse.Namespace) -> int:
+    """Write several results files as one."""
+    # A shell's *.jsonl also fits what lies beside the results.
+    files = [file for each in given.files for file in results_files(Path(each)) if not file.name.endswith(".full.jsonl")]
+    if not files:
+        raise UserError("there is no results file among these")
+    run = write_merged([outline(file) for file in files], Path(given.output))
+    print(f"{run.path}: {count(len(run.entries), 'check')}")
+    return 0
 
 
 def _write(path: Path, text: str) -> None:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import enum
-import itertools
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections import Counter
+from typing import NamedTuple
 
-import numpy as np
-
+from conformance.difference import Values, difference
 from conformance.expand import NOT_RUN, UNSUPPORTED
-from conformance.judge import TOLERANCES
-from conformance.results import CaseLine, CheckLine, ResultsError, Run
-
-FAILED = ("crashed", "timed-out", NOT_RUN)
-"""Outcomes that say nothing of the framework's behaviour."""
+from conformance.results import CaseLine, CheckLine, Entry, Key, Outline, ResultsError
 
 
 class Change(enum.StrEnum):
@@ -25,9 +19,10 @@ class Change(enum.StrEnum):
     BLIND = "could not run"
     OUTCOME = "another outcome"
     OBSERVATION = "same outcome, another observation"
-    GONE = "gone"
     MENDED = "as expected now"
     GAINED = "supported now"
+    SEEN = "could run now"
+    GONE = "gone"
     NEW = "new"
 
 
@@ -37,7 +32,7 @@ class Changed(NamedTuple):
     change: Change
     before: CheckLine | None
     after: CheckLine | None
-    difference: str
+    difference: str = ""
     """What sets the observations apart, where the outcome is the same."""
 
     @property
@@ -50,128 +45,151 @@ class Changed(NamedTuple):
 class Comparison(NamedTuple):
     """All that two runs do not agree on, worst first, and how much they could be compared."""
 
-    before: Run
-    after: Run
+    before: Outline
+    after: Outline
     changed: list[Changed]
-    compared: int
-    """Checks that both runs have, of cases that are the same in both."""
+    compared: list[Key]
+    """Checks that both runs have, of cases that are the same in both, and that could run in one of them at least."""
+    blind: int
+    """Checks that could run in neither."""
     edited: list[str]
     """Cases that say something else in one run than in the other, which are not compared."""
+    alone: dict[str, int]
+    """Checks of frameworks that only one of the two runs is about."""
+    shortened: int
+    """Results too long for the files, of which only the first values could be compared."""
 
     @property
     def cases(self) -> dict[str, CaseLine]:
         return self.before.cases | self.after.cases
 
+    @property
+    def complete(self) -> bool:
+        return self.before.complete and self.after.complete
 
-def compare(before: Run, after: Run) -> Comparison:
+
+def compare(before: Outline, after: Outline) -> Comparison:
     """Compare where the runs meet. Raises ResultsError where they cannot be compared at all."""
-    devices = [run.header.environment.get("device") for run in (before, after)]
-    if devices[0] != devices[1]:
-        raise ResultsError(f"{before.path} ran on {devices[0]} and {after.path} on {devices[1]}: compare runs of one device")
+    _one_device(before, after)
     edited = sorted(
         name for name in before.cases.keys() & after.cases.keys() if before.cases[name].digest != after.cases[name].digest
     )
+    old, new = by_identity(before), by_identity(after)
     skipped = set(edited)
-    old, new = (_by_identity(run, skipped) for run in (before, after))
-    if not old.keys() & new.keys():
-        raise ResultsError(f"{before.path} and {after.path} have no check in common: nothing can be compared")
-    changed = [found for name in old.keys() & new.keys() if (found := _changed(old[name], new[name]))]
-    changed += [Changed(Change.GONE, old[name], None, "") for name in old.keys() - new.keys() if _is_there(old[name], after)]
-    changed += [Changed(Change.NEW, None, new[name], "") for name in new.keys() - old.keys() if _is_there(new[name], before)]
-    ranks = list(Change)
-    changed.sort(key=lambda found: (ranks.index(found.change), found.line.identity))
-    return Comparison(before, after, changed, len(old.keys() & new.keys()), edited)
+    both = [name for name in old.keys() & new.keys() if old[name].key.case not in skipped]
+    values = Values(before.path, after.path)
+    changed = []
+    blind = []
+    for name in both:
+        if (raw := old[name].raw) != new[name].raw:
+            found = changed_check(before.check(old[name]), after.check(new[name]), before.cases.get(old[name].key.case), values)
+            changed += [found] if found else []
+        if _NOT_RUN in raw and _NOT_RUN in new[name].raw and _both_blind(before.check(old[name]), after.check(new[name])):
+            blind.append(name)
+    if len(both) == len(blind):
+        raise ResultsError(_nothing(before, after, edited, len(blind)))
+    one = [Changed(Change.GONE, before.check(old[n]), None) for n in _only(old, new)]
+    one += [Changed(Change.NEW, None, after.check(new[n])) for n in _only(new, old)]
+    unlit = set(blind)
+    return Comparison(
+        before,
+        after,
+        sorted([*changed, *one], key=_rank),
+        [old[name].key for name in both if name not in unlit],
+        len(blind),
+        edited,
+        dict(Counter(_framework(entry.key) for entry in [*_alone(old, new), *_alone(new, old)])),
+        values.shortened,
+    )
 
 
-def by_case(comparison: Comparison) -> Iterator[tuple[str, list[Changed]]]:
-    """The changes of each case, the case with the worst change first."""
-    ranks = {found.line.case: index for index, found in reversed(list(enumerate(comparison.changed)))}
-    ordered = sorted(comparison.changed, key=lambda found: ranks[found.line.case])
-    for case, group in itertools.groupby(ordered, key=lambda found: found.line.case):
-        yield case, list(group)
+_NOT_RUN = f'"outcome":"{NOT_RUN}"'.encode()
 
 
-def _by_identity(run: Run, skipped: set[str]) -> dict[str, CheckLine]:
-    found: dict[str, CheckLine] = {}
-    for line in run.checks:
-        if line.identity in found:
-            raise ResultsError(f"{run.path} has two lines for {line.identity}: it was edited, or badly merged")
-        if line.case not in skipped:
-            found[line.identity] = line
+def by_identity(run: Outline) -> dict[str, Entry]:
+    """The checks of a run by their names. Raises ResultsError where two have one name."""
+    found: dict[str, Entry] = {}
+    for entry in run.entries:
+        if (name := entry.key.identity) in found:
+            raise ResultsError(f"{run.path} has two lines for {name}: it was edited, or badly merged")
+        found[name] = entry
     return found
 
 
-def _is_there(line: CheckLine, other: Run) -> bool:
-    """Whether the other run was about the line's framework: what it did not ask for is neither new nor gone."""
-    return line.target.partition(":")[0] in {check.target.partition(":")[0] for check in other.checks}
-
-
-def _changed(before: CheckLine, after: CheckLine) -> Changed | None:
+def changed_check(before: CheckLine, after: CheckLine, case: CaseLine | None, values: Values) -> Changed | None:
+    """What became of one check; None where nothing did."""
     change = _kind(before, after)
     if change:
-        return Changed(change, before, after, "")
-    difference = "" if before.observation == after.observation else _difference(before.observation, after.observation)
-    return Changed(Change.OBSERVATION, before, after, difference) if difference else None
+        return Changed(change, before, after)
+    why = difference(before.observation, after.observation, case.tolerance if case else None, values)
+    return Changed(Change.OBSERVATION, before, after, why) if why else None
 
 
 def _kind(before: CheckLine, after: CheckLine) -> Change | None:
     """What changed in the outcome; None where that is the same, though another may be expected of another version."""
     if before.outcome == after.outcome:
         return None
-    if (before.outcome in FAILED) != (after.outcome in FAILED):
-        return Change.BLIND if after.outcome in FAILED else Change.MENDED
-    if before.passed and after.passed is False:
+    if NOT_RUN in (before.outcome, after.outcome):
+        return Change.BLIND if after.outcome == NOT_RUN else Change.SEEN
+    if before.passed and not after.passed:
         return Change.BROKEN
-    if before.passed is False and after.passed:
-        return Change.MENDED
     if UNSUPPORTED in (before.outcome, after.outcome):
         return Change.LOST if after.outcome == UNSUPPORTED else Change.GAINED
+    if after.passed and not before.passed:
+        return Change.MENDED
     return Change.OUTCOME
 
 
-# --- observations
+# --- what can be compared
 
 
-def _difference(before: Any, after: Any, place: str = "") -> str:
-    """What sets two observations apart; empty where it is rounding, or the wording of an error."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        if "dtype" in before and "dtype" in after:
-            return _arrays(before, after, place)
-        for name in dict.fromkeys([*before, *after]):
-            if name in ("message", "digest"):
-                continue
-            if name not in before or name not in after:
-                return f"{_at(place, name)} is {'not ' if name not in after else ''}seen now"
-            if why := _difference(before[name], after[name], _at(place, name)):
-                return why
-        return ""
-    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        whys = (_difference(a, b, f"{place}[{i}]") for i, (a, b) in enumerate(zip(before, after, strict=True)))
-        return next(filter(None, whys), "")
-    if isinstance(before, float) and isinstance(after, float) and _close(before, after, "float32"):
-        return ""
-    return "" if before == after else f"{place}: {before} -> {after}"
+def _one_device(before: Outline, after: Outline) -> None:
+    devices = [_device(run) for run in (before, after)]
+    if devices[0] != devices[1]:
+        raise ResultsError(f"{before.path} ran on {devices[0]} and {after.path} on {devices[1]}: compare runs of one device")
 
 
-def _at(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else str(name)
+def _device(run: Outline) -> str:
+    """What a run says that it ran on, which is also where its checks say that they ran."""
+    said = {entry.key.target.partition("@")[2] for entry in run.entries if ":aot@" not in entry.key.target}
+    if "device" in run.header.environment:
+        said.add(str(run.header.environment["device"]))
+    if len(said) > 1:
+        raise ResultsError(f"{run.path} has checks on {' and on '.join(sorted(said))}: compare one device at a time")
+    return said.pop() if said else "nothing"
 
 
-def _arrays(before: dict[str, Any], after: dict[str, Any], place: str) -> str:
-    for name in ("dtype", "shape"):
-        if before.get(name) != after.get(name):
-            return f"{place} {name}: {before.get(name)} -> {after.get(name)}"
-    if "digest" in before and before.get("digest") == after.get("digest"):
-        return ""
-    part = "value" if "value" in before else "first"
-    try:
-        old, new = (np.asarray(side[part], complex if "complex" in before["dtype"] else float) for side in (before, after))
-    except (KeyError, TypeError, ValueError):
-        return "" if before == after else f"{place}: {before.get(part)} -> {after.get(part)}"
-    return "" if _close(old, new, before["dtype"]) else f"{place}: {before[part]} -> {after[part]}"
+def _both_blind(before: CheckLine, after: CheckLine) -> bool:
+    return before.outcome == after.outcome == NOT_RUN
 
 
-def _close(a: Any, b: Any, dtype: str) -> bool:
-    """Whether two results could both be right: twice as far apart as each may be from the truth."""
-    rtol, atol = TOLERANCES.get(dtype, (0.0, 0.0))
-    return bool(np.allclose(a, b, rtol=2 * rtol, atol=2 * atol, equal_nan=True))
+def _nothing(before: Outline, after: Outline, edited: list[str], blind: int) -> str:
+    why = "have no check in common"
+    if edited:
+        why += f" but those of edited cases ({len(edited)})"
+    if blind:
+        why = f"have {blind} checks in common, and none of them could run"
+    return f"{before.path} and {after.path} {why}: nothing can be compared"
+
+
+def _framework(key: Key) -> str:
+    return key.target.partition(":")[0].partition("/")[0]
+
+
+def _only(these: dict[str, Entry], others: dict[str, Entry]) -> list[str]:
+    """Checks that one run has of a framework that both are about."""
+    known = {_framework(entry.key) for entry in others.values()}
+    return [name for name in these.keys() - others.keys() if _framework(these[name].key) in known]
+
+
+def _alone(these: dict[str, Entry], others: dict[str, Entry]) -> list[Entry]:
+    """Checks of a framework that the other run did not ask for, which are neither new nor gone."""
+    known = {_framework(entry.key) for entry in others.values()}
+    return [entry for entry in these.values() if _framework(entry.key) not in known]
+
+
+_RANKS = {change: index for index, change in enumerate(Change)}
+
+
+def _rank(found: Changed) -> tuple[int, str]:
+    return _RANKS[found.change], found.line.identity

@@ -5,17 +5,17 @@ from __future__ import annotations
 import datetime
 import fnmatch
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from conformance.compare import Change, Changed, Comparison
-from conformance.results import CheckLine
 from conformance.target import Selector, Target
 
-UNCOUNTED = (Change.NEW, Change.GONE)
+UNCOUNTED = (Change.SEEN, Change.NEW, Change.GONE)
 """Said, but no change of behaviour."""
 
 
@@ -27,12 +27,12 @@ class Tolerated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Changes that do not count, for a reason, and until a day if there is one."""
 
     case: str
-    reason: str
+    reason: Annotated[str, Meta(min_length=1)]
     target: str = "any"
     until: datetime.date | None = None
 
-    def covers(self, line: CheckLine) -> bool:
-        return _matches(self.case, line.case) and _covers(self.target, line.target)
+    def covers(self, case: str, target: str) -> bool:
+        return _matches(self.case, case) and _covers(self.target, target)
 
 
 class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,10 +42,18 @@ class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     targets: list[str] = []
     tolerated: list[Tolerated] = []
 
-    def relies_on(self, line: CheckLine) -> bool:
-        return (not self.cases or any(_matches(pattern, line.case) for pattern in self.cases)) and (
-            not self.targets or any(_covers(selector, line.target) for selector in self.targets)
+    def relies_on(self, case: str, target: str) -> bool:
+        return (not self.cases or any(_matches(pattern, case) for pattern in self.cases)) and (
+            not self.targets or any(_covers(selector, target) for selector in self.targets)
         )
+
+
+class _Tools(msgspec.Struct, frozen=True):
+    conformance: Contract | None = None
+
+
+class _Project(msgspec.Struct, frozen=True):
+    tool: _Tools = _Tools()
 
 
 class Verdict(NamedTuple):
@@ -56,53 +64,90 @@ class Verdict(NamedTuple):
     tolerated: list[tuple[Changed, Tolerated]]
     aside: list[Changed]
     """Not relied on, or no change of behaviour."""
+    expired: dict[str, Tolerated]
+    """Of the changes that count, by identity: what tolerated them until its day came."""
+    unsteady: list[Changed]
+    """Not to be seen when it was looked for again."""
+
+    def without(self, names: Collection[str]) -> Verdict:
+        """The verdict where the changes of these checks did not hold."""
+        return self._replace(
+            counting=[found for found in self.counting if found.line.identity not in names],
+            unsteady=[found for found in self.counting if found.line.identity in names],
+        )
 
 
 def read_contract(path: Path) -> Contract:
     """Read a contract: of pyproject.toml its table ``tool.conformance``. Raises ContractError."""
+    contract = _contract(path)
+    if contract is None:
+        raise ContractError(f"{path} has no table [tool.conformance]")
+    return contract
+
+
+def own_contract(path: Path = Path("pyproject.toml")) -> Contract:
+    """The contract of the project in this folder, if it has one. Raises ContractError."""
+    return (_contract(path) if path.exists() else None) or Contract()
+
+
+def _contract(path: Path) -> Contract | None:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ContractError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ContractError(f"{path} is not TOML: {error}") from None
-    if path.name == "pyproject.toml":
-        data = data.get("tool", {}).get("conformance", {})
     try:
-        contract = msgspec.convert(data, Contract)
-        for text in [*contract.targets, *(each.target for each in contract.tolerated)]:
-            Selector.parse(text)
-    except (msgspec.ValidationError, ValueError) as error:
+        in_project = path.name == "pyproject.toml"
+        contract = msgspec.convert(data, _Project).tool.conformance if in_project else msgspec.convert(data, Contract)
+        targets = [*contract.targets, *(each.target for each in contract.tolerated)] if contract else []
+        versioned = [text for text in targets if Selector.parse(text).versions]
+    except ValueError as error:  # of msgspec, or of the selector
         raise ContractError(f"{path}: {error}") from None
+    if versioned:
+        raise ContractError(f"{path}: {versioned[0]!r}: the versions are those of the two runs; leave them out")
     return contract
 
 
 def verdict(comparison: Comparison, contract: Contract, today: datetime.date) -> Verdict:
     """Which changes count. Raises ContractError for a pattern that matches no check of either run."""
-    lines = [*comparison.before.checks, *comparison.after.checks]
-    _all_match(contract, lines)
-    found = Verdict(comparison, [], [], [])
+    _all_match(contract, comparison)
+    found = Verdict(comparison, [], [], [], {}, [])
     for changed in comparison.changed:
-        line = changed.line
-        allowed = next((t for t in contract.tolerated if t.covers(line) and (t.until is None or today <= t.until)), None)
-        if changed.change in UNCOUNTED or not contract.relies_on(line):
+        case, target = changed.line.case, changed.line.target
+        covering = [each for each in contract.tolerated if each.covers(case, target)]
+        allowed = next((each for each in covering if each.until is None or today <= each.until), None)
+        if changed.change in UNCOUNTED or not contract.relies_on(case, target):
             found.aside.append(changed)
         elif allowed:
             found.tolerated.append((changed, allowed))
         else:
             found.counting.append(changed)
+            if covering:
+                found.expired[changed.line.identity] = covering[0]
     return found
 
 
-def _all_match(contract: Contract, lines: list[CheckLine]) -> None:
-    cases, targets = {line.case for line in lines}, {line.target for line in lines}
-    patterns: Iterable[str] = [*contract.cases, *(each.case for each in contract.tolerated)]
+def _all_match(contract: Contract, comparison: Comparison) -> None:
+    if not (contract.cases or contract.targets or contract.tolerated):
+        return
+    entries = [*comparison.before.entries, *comparison.after.entries]
+    pairs = {(entry.key.case, entry.key.target) for entry in entries}
+    _each_matches(contract.cases, {case for case, _ in pairs}, _matches, "case")
+    _each_matches(contract.targets, {target for _, target in pairs}, _covers, "target")
+    _each_matches((each.case for each in contract.tolerated), {case for case, _ in pairs}, _matches, "case")
+    for each in contract.tolerated:
+        if not any(each.covers(case, target) for case, target in pairs):
+            raise ContractError(f"the contract tolerates {each.case!r} on {each.target!r}, and neither run has that")
+    relied = sum(contract.relies_on(key.case, key.target) for key in comparison.compared)
+    if not relied:
+        raise ContractError("the contract relies on checks that could not be compared, every one")
+
+
+def _each_matches(patterns: Iterable[str], names: set[str], fits: Callable[[str, str], bool], kind: str) -> None:
     for pattern in patterns:
-        if not any(_matches(pattern, case) for case in cases):
-            raise ContractError(f"the contract's {pattern!r} matches no case of the two runs")
-    for selector in [*contract.targets, *(each.target for each in contract.tolerated)]:
-        if not any(_covers(selector, target) for target in targets):
-            raise ContractError(f"the contract's {selector!r} matches no target of the two runs")
+        if not any(fits(pattern, name) for name in names):
+            raise ContractError(f"the contract's {pattern!r} matches no {kind} of the two runs")
 
 
 def _matches(pattern: str, case: str) -> bool:
@@ -112,4 +157,7 @@ def _matches(pattern: str, case: str) -> bool:
 
 
 def _covers(selector: str, target: str) -> bool:
-    return Selector.parse(selector).covers(Target.parse(target))
+    try:
+        return Selector.parse(selector).covers(Target.parse(target))
+    except ValueError:  # a results file may name a target of which this version knows nothing
+        return False

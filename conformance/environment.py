@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 
 from conformance.framework import frameworks
 from conformance.library import cache_path
@@ -33,8 +37,14 @@ class Pinned(NamedTuple):
     companions: tuple[str, ...]
 
     @property
-    def digest(self) -> str:
-        return hashlib.sha256("\n".join([self.requirement, *sorted(self.companions)]).encode()).hexdigest()[:12]
+    def version(self) -> Version:
+        return Version(self.requirement.partition("==")[2])
+
+    @property
+    def name(self) -> str:
+        """A name for files, which no other release has, nor this one with other companions."""
+        digest = hashlib.sha256("\n".join([self.requirement, *sorted(self.companions)]).encode()).hexdigest()[:12]
+        return f"{self.requirement.replace('==', '-')}-{digest}"
 
 
 def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
@@ -42,39 +52,82 @@ def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise CannotInstall(f"{text!r} is no file, no folder, and no requirement such as jax==0.9.2") from None
+        raise CannotInstall(f"{text!r} is neither a file that there is, nor a release such as jax==0.9.2") from None
     owners = [framework.name for framework in frameworks().values() if requirement.name in framework.distributions]
     if not owners:
-        raise CannotInstall(f"{text!r}: {requirement.name} is none of the frameworks {', '.join(frameworks())}")
+        raise CannotInstall(f"{text!r} is neither a file that there is, nor a release of {', '.join(frameworks())}")
     specifiers = list(requirement.specifier)
     if len(specifiers) != 1 or specifiers[0].operator != "==" or "*" in specifiers[0].version:
         raise CannotInstall(f"{text!r}: name one release, such as {requirement.name}==1.2.3")
-    return Pinned(owners[0], text.replace(" ", ""), tuple(companions))
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    return Pinned(owners[0], f"{requirement.name}{extras}=={specifiers[0].version}", tuple(companions))
 
 
 def python_of(release: Pinned) -> Path:
     """The interpreter of an environment with this release, which is made where there is none. Raises CannotInstall."""
-    folder = _folder() / f"{release.requirement.replace('==', '-')}-{release.digest}"
+    folder = cache_path() / "environments" / release.name
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     done = folder / "complete"
-    if done.exists():
+    if done.exists() and python.exists():
         return python
+    print(f"making an environment with {' '.join([release.requirement, *release.companions])}", file=sys.stderr, flush=True)
     failures = []
-    for interpreter in _interpreters():
-        shutil.rmtree(folder, ignore_errors=True)
+    try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        failure = _make(folder, python, interpreter, [release.requirement, *release.companions, *NEEDED])
-        if not failure:
-            done.touch()
-            return python
-        failures.append(f"  {interpreter}: {failure}")
+        for interpreter in _interpreters():
+            shutil.rmtree(folder, ignore_errors=True)
+            failure = _make(folder, python, interpreter, [release.requirement, *release.companions, *NEEDED])
+            if not failure:
+                done.touch()
+                return python
+            failures.append(f"  {interpreter}: {failure}")
+    except OSError as error:
+        raise CannotInstall(f"{folder} cannot be made: {error.strerror}") from None
     shutil.rmtree(folder, ignore_errors=True)
-    raise CannotInstall("\n".join([f"no Python here can install {release.requirement}:", *failures]))
+    raise CannotInstall(
+        "\n".join([f"no Python here can install {' '.join([release.requirement, *release.companions])}:", *failures])
+    )
+
+
+def releases(package: str) -> list[Version]:
+    """The releases that the registry in use lists for this Python, the oldest first. Raises CannotInstall."""
+    done = _pip("index", "versions", package)
+    found = re.search(r"^Available versions: (.*)$", done.stdout, re.M)
+    if done.returncode or not found:
+        raise CannotInstall(f"no releases of {package} are to be had: {_last_words(done)}")
+    return sorted(map(Version, found[1].split(", ")))
+
+
+def why_not(requirement: str) -> str:
+    """Why a release is no good before it is tried: withdrawn, or without a wheel for this Python; else nothing."""
+    wheel = "--only-binary=:all:"
+    done = _pip("install", "--dry-run", "--no-deps", "--ignore-installed", wheel, "--quiet", "--report", "-", requirement)
+    try:
+        (item,) = json.loads(done.stdout)["install"]
+    except (ValueError, KeyError, TypeError):
+        return "has no wheel for this Python"
+    return "was yanked" if item.get("is_yanked") else ""
+
+
+def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run pip, which knows the registry in use: this Python's own, or one that uv brings."""
+    command = [sys.executable, "-m", "pip"]
+    uv = _uv()
+    if importlib.util.find_spec("pip") is None:
+        if uv is None:
+            raise CannotInstall("listing releases needs pip or uv, and neither is here")
+        command = [uv, "run", "--quiet", "--no-project", "--python", sys.executable, "--with", "pip", "python", "-m", "pip"]
+    return subprocess.run([*command, "--disable-pip-version-check", *arguments], capture_output=True, text=True, check=False)
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    return " ".join(lines[-3:])[:400] or f"exit status {done.returncode}"
 
 
 def _make(folder: Path, python: Path, interpreter: str, requirements: list[str]) -> str:
     """Make the environment; why that failed, or nothing."""
-    uv = shutil.which("uv")
+    uv = _uv()
     if uv:
         commands = [
             [uv, "venv", "--quiet", "--python", interpreter, str(folder)],
@@ -88,8 +141,7 @@ def _make(folder: Path, python: Path, interpreter: str, requirements: list[str])
     for command in commands:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-            return " ".join(lines[-3:])[:400] or f"exit status {done.returncode}"
+            return _last_words(done)
     return ""
 
 
@@ -99,5 +151,6 @@ def _interpreters() -> list[str]:
     return list(dict.fromkeys([sys.executable, *(path for path in others if path)]))
 
 
-def _folder() -> Path:
-    return cache_path() / "environments"
+def _uv() -> str | None:
+    """uv where it is found, be it beside this Python only."""
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))

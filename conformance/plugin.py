@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import random
 import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -18,8 +20,8 @@ from conformance.framework import frameworks
 from conformance.library import Compiled, Unit
 from conformance.pool import REFERENCE, Environment, Pool
 from conformance.record import Record, failure_text, record
-from conformance.results import CaseLine, CheckLine, ResultsError, Writer, host_environment, read
-from conformance.selection import DEVICES, Selection, SelectionError
+from conformance.results import CaseLine, CheckLine, ResultsError, Shard, Writer, host_environment, identity, read
+from conformance.selection import DEVICES, Selection, SelectionError, names_of, shard_of
 from conformance.summary import summary
 from conformance.target import MODES
 
@@ -45,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="F=SPEC",
         help="run framework F with another interpreter: a path or an execnet spec",
     )
+    group.addoption("--only", metavar="FILE", help="only the checks that are named in FILE, one a line, as in a results file")
+    group.addoption("--shard", metavar="I/N", help="only the I-th of N parts, all about as large; see `conformance merge`")
+    group.addoption("--shuffle", type=int, metavar="SEED", help="run the checks in another order")
     group.addoption("--results", metavar="FILE", help="write the results to FILE (JSON lines)")
     group.addoption("--report", metavar="DIR", help="write the HTML report to DIR; needs --results")
 
@@ -77,8 +82,16 @@ class _Run:
         self.records: list[CheckLine] = []
         self.references: dict[tuple[str, str], int] = {}
         self.items = 0
+        self.shard: Shard | None = None
         self.closing: list[str] = []
         """What is said of the results file once it is closed."""
+        option = config.getoption
+        try:
+            self.part = shard_of(option("--shard")) if option("--shard") else None
+            self.only = names_of(Path(option("--only"))) if option("--only") else None
+        except SelectionError as error:
+            raise pytest.UsageError(str(error)) from None
+        self.seed: int | None = option("--shuffle")
         self.workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
         self.writer: Writer | None = None
         results, report = config.getoption("--results"), config.getoption("--report")
@@ -188,6 +201,10 @@ class CheckItem(pytest.Item):
             self.add_marker(_mark(name))
 
     @property
+    def identity(self) -> str:
+        return identity(self.unit.card(self.check).identity, self.check.row, self.check.target)
+
+    @property
     def reference_key(self) -> tuple[str, str]:
         return self.unit.card(self.check).identity, self.check.row
 
@@ -208,15 +225,47 @@ class CheckItem(pytest.Item):
         return self.path, None, self.name
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """After ``-k`` and ``-m``: a shard is a part of what they leave."""
+    _one_file_each(items)
+    run = config.stash[_RUN]
+    if run.only is None and run.part is None and run.seed is None:
+        return
+    checks = {item.identity: item for item in items if isinstance(item, CheckItem)}
+    kept = _named(checks, run.only) if run.only is not None else checks
+    if run.part:
+        kept, run.shard = _part(kept, *run.part)
+    config.hook.pytest_deselected(items=[item for item in items if not isinstance(item, CheckItem) or item.identity not in kept])
+    items[:] = kept.values()
+    if run.seed is not None:
+        random.Random(run.seed).shuffle(items)
+
+
+def _named(checks: dict[str, CheckItem], names: list[str]) -> dict[str, CheckItem]:
+    missing = [name for name in names if name not in checks]
+    if missing:
+        raise pytest.UsageError(
+            f"--only: there is no check {missing[0]!r}{f', nor {len(missing) - 1} others' * (len(missing) > 1)}"
+        )
+    return {name: item for name, item in checks.items() if name in set(names)}
+
+
+def _part(checks: dict[str, CheckItem], index: int, of: int) -> tuple[dict[str, CheckItem], Shard]:
+    """A shard, in the order of collection: every N-th check by name, so that it depends on nothing but what was selected."""
+    names = sorted(checks)
+    whole = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+    mine = set(names[index - 1 :: of])
+    return {name: item for name, item in checks.items() if name in mine}, Shard(index, of, len(names), whole)
+
+
+def _one_file_each(items: list[pytest.Item]) -> None:
     files: dict[str, Path] = {}
     for item in items:
         if isinstance(item, CheckItem):
-            identity = item.unit.card(item.check).identity
-            if files.setdefault(identity, item.path) != item.path:
-                raise pytest.UsageError(
-                    f"{files[identity]} and {item.path} both have a case {identity}; rename a file or a folder"
-                )
+            case = item.unit.card(item.check).identity
+            if files.setdefault(case, item.path) != item.path:
+                raise pytest.UsageError(f"{files[case]} and {item.path} both have a case {case}; rename a file or a folder")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -267,8 +316,7 @@ def _packed(made: Record) -> str:
 
 def _unpacked(text: str) -> Record:
     line, case, source, full = msgspec.json.decode(text)
-    case.pop("kind", None)
-    return Record(CheckLine(**line), CaseLine(**case), source, full, None)
+    return Record(CheckLine(**line), msgspec.convert(case, CaseLine), source, full, None)
 
 
 # --- with pytest-xdist
@@ -295,6 +343,7 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
     if told and run:
         run.environments.update({name: Environment(*environment) for name, environment in told["environments"].items()})
         run.items = told["items"]
+        run.shard = msgspec.convert(told["shard"], Shard | None)
 
 
 # --- the end
@@ -308,13 +357,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         run.pool.close()
     if run.is_worker:
         told = {name: [environment.python, environment.packages] for name, environment in run.environments.items()}
-        session.config.workeroutput["conformance"] = {"environments": told, "items": run.items}  # type: ignore[attr-defined]
+        output = {"environments": told, "items": run.items, "shard": msgspec.to_builtins(run.shard)}
+        session.config.workeroutput["conformance"] = output  # type: ignore[attr-defined]
     if run.records and exitstatus == pytest.ExitCode.OK and all(line.passed is None for line in run.records):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # everything was skipped, which is no coverage
-    if run.writer and not run.records:
+    empty = run.shard is not None and run.shard.checks > 0 and run.items == 0 and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    if empty:
+        session.exitstatus = pytest.ExitCode.OK  # more shards than checks: this one has nothing to do, and has done it
+    if run.writer and not run.records and not empty:
         run.writer.discard()
     elif run.writer:
         try:
+            run.writer.shard = run.shard
             _close(run, run.writer, session.config.getoption("--report"), ended=exitstatus in (0, 1, 5))
         except ResultsError as error:
             run.closing.append(f"ERROR: {error}")
@@ -323,7 +377,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def _close(run: _Run, writer: Writer, report: str | None, *, ended: bool) -> None:
     """Close the results file and write the report. Raises ResultsError."""
-    complete = ended and bool(run.records) and len(run.records) == run.items
+    complete = ended and len(run.records) == run.items
     path = writer.close(host_environment(run.selection.device, run.environments), complete=complete)
     run.closing.append(f"results  {path}{'' if complete else f' (incomplete: {len(run.records)} of {run.items} checks)'}")
     if report:

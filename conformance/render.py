@@ -1,6 +1,6 @@
-"""Results -> one HTML page that opens from disk, asks for nothing, and shows every text of the results as text.
+"""Results, or what a gate found -> one HTML page that opens from disk, asks for nothing, and shows every text as text.
 
-What the page says is computed in page.py; ``templates/report.html`` only lays it out.
+What the pages say is computed in page.py and findings.py; ``templates/`` only lay it out.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from conformance.announce import by_case, counts, name, remarks, summary
+from conformance.findings import Findings
 from conformance.page import view
 from conformance.results import ResultsError, Run
+from conformance.wording import anchor, is_web, observation, safe
 
 
 def write_report(runs: list[Run], directory: Path) -> Path:
@@ -33,18 +36,49 @@ def write_report(runs: list[Run], directory: Path) -> Path:
 
 def render(runs: list[Run]) -> str:
     """The page. The same runs always give the same text."""
-    folder = Path(__file__).parent / "templates"
-    script = (folder / "report.js").read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            page=view(runs),
+            style=_style("report.css"),
+            script=Markup(script),
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def render_findings(found: Findings) -> str:
+    """What a gate found, as a page: before beside after."""
+    environment = _environment()
+    environment.filters |= {
+        "safe_text": safe,
+        "anchor": anchor,
+        "by_case": by_case,
+        "counts": counts,
+        "name": name,
+        "facts": lambda seen: observation(seen.observation, seen.because),
+    }
+    environment.tests["web"] = is_web
+    others = {"Tolerated": found.tolerated, "Did not hold when it was run again": found.unsteady, "Not counted": found.aside}
+    return environment.get_template("gate.html").render(
+        found=found, summary=summary(found), remarks=remarks(found), others=list(others.items()), style=_style("gate.css")
+    )
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html").render(
-        page=view(runs),
-        style=Markup((folder / "report.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-    )
+
+
+def _style(file: str) -> Markup:
+    return Markup((TEMPLATES / file).read_text(encoding="utf-8"))

@@ -6,17 +6,21 @@ footer. What changes every time (dates, seconds) goes to ``FILE.times.json``, wh
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import math
 import os
 import platform
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from conformance.case import Tolerance
 from conformance.judge import Array, Observation, Tree
 from conformance.library import CaseCard
 
@@ -29,7 +33,19 @@ EVIDENCE = 6000
 """The same for a text that is kept for readers alone."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class Shard(msgspec.Struct, frozen=True):
+    """A part of a run, and what all parts of that run have in common."""
+
+    index: int
+    """From 1."""
+    of: int
+    checks: int
+    """Checks of the whole run."""
+    whole: str
+    """Digest of their identities."""
+
+
+class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was run where."""
 
     conformance: int
@@ -37,9 +53,10 @@ class Header(msgspec.Struct, frozen=True):
     """python, platform, device, packages: {framework: {distribution: version}}"""
     cases: str
     """Digest of all cases that the run was about."""
+    shard: Shard | None = None
 
 
-class CaseLine(msgspec.Struct, frozen=True, tag_field="kind", tag="case"):
+class CaseLine(msgspec.Struct, frozen=True, tag_field="kind", tag="case", omit_defaults=True):
     """A case as it was when it was run."""
 
     case: str
@@ -49,6 +66,8 @@ class CaseLine(msgspec.Struct, frozen=True, tag_field="kind", tag="case"):
     reference: list[str]
     program: str
     digest: str
+    tolerance: Tolerance | None = None
+    """How far values may be apart, where the case says so itself."""
 
 
 class SourceLine(msgspec.Struct, frozen=True, tag_field="kind", tag="source"):
@@ -84,7 +103,7 @@ class CheckLine(msgspec.Struct, frozen=True, tag_field="kind", tag="check"):
 
     @property
     def identity(self) -> str:
-        return f"{self.case}[{'-'.join(filter(None, [self.row, self.target]))}]"
+        return identity(self.case, self.row, self.target)
 
 
 class Footer(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
@@ -92,9 +111,52 @@ class Footer(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
 
     complete: bool
     checks: int
+    digest: str = ""
+    """Of all lines before this one, so that a file that was edited is told from one that was written."""
+
+
+class Key(msgspec.Struct, frozen=True, tag_field="kind", tag="check", gc=False):
+    """Just so much of a check's line as tells which check it is: reading no more is quick."""
+
+    case: str
+    row: str
+    target: str
+
+    @property
+    def identity(self) -> str:
+        return identity(self.case, self.row, self.target)
 
 
 Line = CaseLine | SourceLine | CheckLine | Footer
+
+
+def identity(case: str, row: str, target: str) -> str:
+    """The name of a check."""
+    return f"{case}[{row}-{target}]" if row else f"{case}[{target}]"
+
+
+class Entry(NamedTuple):
+    """A check's line as it stands in a file."""
+
+    key: Key
+    number: int
+    raw: bytes
+
+
+class Outline(NamedTuple):
+    """A results file, read without the checks' observations."""
+
+    path: Path
+    header: Header
+    cases: dict[str, CaseLine]
+    sources: dict[str, str]
+    entries: list[Entry]
+    complete: bool
+
+    def check(self, entry: Entry) -> CheckLine:
+        """The whole of a check's line. Raises ResultsError."""
+        line: CheckLine = _decode(self.path, entry.number, entry.raw, CheckLine)
+        return line
 
 
 class Run(NamedTuple):
@@ -124,6 +186,7 @@ class Writer:
         self._cases: dict[str, CaseLine] = {}
         self._sources: dict[str, SourceLine] = {}
         self._full: dict[str, Any] = {}
+        self.shard: Shard | None = None
         self._started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         if path.is_dir():
             raise ResultsError(f"the results cannot be written to {path}: it is a folder")
@@ -147,7 +210,7 @@ class Writer:
 
     def _append(self, line: Line) -> None:
         try:
-            self._file.write(_encode(line) + b"\n")
+            self._file.write(encode(line) + b"\n")
             self._file.flush()
         except OSError as error:
             raise ResultsError(
@@ -161,18 +224,15 @@ class Writer:
 
     def close(self, environment: dict[str, Any], *, complete: bool) -> Path:
         """Sort and close a complete run; leave an incomplete one as FILE.partial. Returns the file that there is now."""
-        digests = sorted(f"{case.case}={case.digest}" for case in self._cases.values())
-        header = Header(FORMAT, environment, hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16])
+        header = Header(FORMAT, environment, cases_digest(self._cases.values()), self.shard)
+        by_identity = {check.identity: check for check in self.checks}
         lines: list[Line] = [self._cases[name] for name in sorted(self._cases)]
         lines += [self._sources[name] for name in sorted(self._sources)]
-        by_identity = {check.identity: check for check in self.checks}
         lines += [by_identity[identity] for identity in sorted(by_identity)]
-        if complete:
-            lines.append(Footer(True, len(by_identity)))
         target = self.path if complete else self.partial
         try:
             self._file.close()
-            _replace(target, b"\n".join([_encode(header), *map(_encode, lines)]) + b"\n")
+            _replace(target, content([encode(header), *map(encode, lines)], len(by_identity) if complete else None))
             if complete:
                 for left in self.partial.parent.glob(f"{self.partial.name}*"):
                     left.unlink()
@@ -190,7 +250,22 @@ class Writer:
         _replace(path.with_name(path.name + ".full.jsonl"), full)
 
 
-def _encode(line: Line | Header) -> bytes:
+def cases_digest(cases: Iterable[CaseLine]) -> str:
+    return hashlib.sha256("\n".join(sorted(f"{case.case}={case.digest}" for case in cases)).encode()).hexdigest()[:16]
+
+
+def content(lines: list[bytes], checks: int | None) -> bytes:
+    """The text of a results file; without a footer where ``checks`` is None, for the run did not end."""
+    body = b"".join(line + b"\n" for line in lines)
+    return body if checks is None else body + encode(Footer(True, checks, _body_digest(body))) + b"\n"
+
+
+def _body_digest(body: bytes | memoryview) -> str:
+    return hashlib.sha256(body).hexdigest()[:16]
+
+
+def encode(line: Line | Header) -> bytes:
+    """A line of a results file."""
     if isinstance(line, CheckLine):
         line = msgspec.structs.replace(line, seconds=0.0)
         data = msgspec.to_builtins(line)
@@ -209,51 +284,127 @@ def _replace(path: Path, content: bytes) -> None:
 
 def read(path: Path) -> Run:
     """Read a results file, also one of a run that was cut short. Raises ResultsError."""
-    try:
-        rows = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be read: {error.strerror}") from None
-    header, lines = Header(FORMAT, {}, ""), rows
-    if rows and rows[0].startswith(b'{"conformance"'):
-        header, lines = _decode(path, 1, rows[0], Header), rows[1:]
-        if header.conformance != FORMAT:
-            raise ResultsError(f"{path} is written in format {header.conformance}; this version reads format {FORMAT}")
+    return whole(outline(path))
+
+
+def whole(run: Outline) -> Run:
+    """All of a run. Raises ResultsError."""
+    times = read_times(run.path)
+    seconds = times.get("seconds", {})
+    checks = [run.check(entry) for entry in run.entries]
+    checks = [msgspec.structs.replace(check, seconds=seconds.get(check.identity, 0.0)) for check in checks]
+    return Run(run.path, run.header, run.cases, run.sources, checks, run.complete, times.get("started", ""))
+
+
+def outline(path: Path) -> Outline:
+    """Read a results file, and of its checks only which they are. Raises ResultsError."""
+    rows = _rows(path)
+    header = Header(FORMAT, {}, "")
+    first = 0
+    if rows[0].startswith(b'{"conformance"'):
+        first = 1
+        header = _header(path, rows[0])
     elif not path.name.endswith(".partial"):
         raise ResultsError(f"{path} is not a results file: its first line is not a header")
-    run = Run(path, header, {}, {}, [], False, "")
-    footer = None
-    for number, row in enumerate(lines, start=len(rows) - len(lines) + 1):
+    found = Outline(path, header, {}, {}, [], False)
+    footer, footer_row = None, len(rows)
+    for number, row in enumerate(itertools.islice(rows, first, None), start=first + 1):
         if not row:
             continue
         if number == len(rows) and footer is None:
             break  # no newline: the line was being written when the run ended
-        line = _decode(path, number, row, Line)
-        if isinstance(line, CaseLine):
-            run.cases[line.case] = line
-        elif isinstance(line, SourceLine):
-            run.sources[line.source] = line.text
+        line = _decode(path, number, row, Key if row.startswith(_CHECK) else Line)
+        if isinstance(line, Key):
+            found.entries.append(Entry(line, number, row))
         elif isinstance(line, CheckLine):
-            run.checks.append(line)
-        else:
-            footer = line
-    if footer is not None and footer.checks != len(run.checks):
+            found.entries.append(Entry(Key(line.case, line.row, line.target), number, row))
+        elif isinstance(line, SourceLine):
+            found.sources[line.source] = line.text
+        elif isinstance(line, Footer):
+            footer, footer_row = line, number
+        elif found.cases.setdefault(line.case, line) != line:
+            raise ResultsError(f"{path}:{number}: the case {line.case} is there twice, and the two differ")
+    if footer is not None:
+        _is_untouched(found, footer, rows[: footer_row - 1])
+    return found._replace(complete=footer is not None and footer.complete)
+
+
+_CHECK = b'{"kind":"check"'
+
+
+def _rows(path: Path) -> list[bytes]:
+    """The lines of a file; the last one is empty, or was being written when the run ended."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror}") from None
+    if b"\r" in content:  # a checkout may end lines in its own way
+        content = content.replace(b"\r\n", b"\n")
+    return content.split(b"\n")
+
+
+def _header(path: Path, row: bytes) -> Header:
+    said = _decode(path, 1, row, _Format).conformance
+    if said != FORMAT:
+        raise ResultsError(f"{path} is written in format {said}; this version reads format {FORMAT}")
+    header: Header = _decode(path, 1, row, Header)
+    return header
+
+
+class _Format(msgspec.Struct):
+    conformance: int
+
+
+def _is_untouched(run: Outline, footer: Footer, rows: list[bytes]) -> None:
+    """Raises ResultsError where a file is not as it was written."""
+    if footer.checks != len(run.entries):
         raise ResultsError(
-            f"{path} has {len(run.checks)} checks, and its footer says {footer.checks}: the file was cut or edited"
+            f"{run.path} has {len(run.entries)} checks, and its footer says {footer.checks}: the file was cut or edited"
         )
-    times = _times(path)
-    seconds = times.get("seconds", {})
-    checks = [msgspec.structs.replace(check, seconds=seconds.get(check.identity, 0.0)) for check in run.checks]
-    return run._replace(checks=checks, complete=footer is not None, started=times.get("started", ""))
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(row)
+        digest.update(b"\n")
+    if footer.digest and footer.digest != digest.hexdigest()[:16]:
+        raise ResultsError(f"{run.path} was edited since it was written: its lines are not those that its footer was made for")
+    if run.header.cases and run.header.cases != cases_digest(run.cases.values()):
+        raise ResultsError(f"{run.path}: its cases are not those that its header was made for; the file was edited")
+    for entry in run.entries:
+        if entry.key.case not in run.cases:
+            raise ResultsError(f"{run.path}:{entry.number}: nothing in the file says what the case {entry.key.case} is")
+
+
+_decoder = functools.cache(msgspec.json.Decoder)
 
 
 def _decode(path: Path, number: int, row: bytes, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(row, type=kind)
-    except msgspec.DecodeError as error:
+        return _decoder(kind).decode(row)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ResultsError(f"{path}:{number}: not a line of a results file: {error}") from None
 
 
-def _times(path: Path) -> dict[str, Any]:
+def full_texts(path: Path) -> dict[str, Any]:
+    """What is too long for a results file, or for those of a folder, by digest; nothing where that is gone."""
+    found: dict[str, Any] = {}
+    for file in results_files(path):
+        try:
+            rows = file.with_name(file.name + ".full.jsonl").read_bytes().splitlines()
+            found.update({line["digest"]: line["full"] for line in map(msgspec.json.decode, rows)})
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+            continue
+    return found
+
+
+def results_files(path: Path) -> list[Path]:
+    """A results file, or those of a folder."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.glob("*.jsonl") if not file.name.endswith(".full.jsonl"))
+
+
+def read_times(path: Path) -> dict[str, Any]:
+    """When a run was started and how long each check took; empty where that is gone."""
     try:
         return dict(msgspec.json.decode(path.with_name(path.name + ".times.json").read_bytes()))
     except (OSError, msgspec.DecodeError, ValueError):
@@ -272,7 +423,9 @@ def host_environment(device: str, hosts: dict[str, Any]) -> dict[str, Any]:
 
 def case_line(card: CaseCard) -> CaseLine:
     """A case's line."""
-    return CaseLine(card.identity, card.title, card.claim, card.why, card.reference, card.program, card.digest)
+    return CaseLine(
+        card.identity, card.title, card.claim, card.why, card.reference, card.program, card.digest, card.tolerance or None
+    )
 
 
 def source_digest(text: str) -> str:

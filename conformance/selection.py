@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 from conformance.framework import frameworks
 from conformance.library import Compiled
@@ -51,6 +52,22 @@ class Selection:
             and (not self.targets or bool(fitting))
             and (named or not check.on_request)
         )
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Read ``2/5``. Raises SelectionError."""
+    index, slash, of = text.partition("/")
+    if not slash or not index.isdecimal() or not of.isdecimal() or not 1 <= int(index) <= int(of):
+        raise SelectionError(f"--shard {text!r}: write I/N, such as 2/5 for the second of five")
+    return int(index), int(of)
+
+
+def names_of(path: Path) -> list[str]:
+    """The names of checks in a file, one a line. Raises SelectionError."""
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SelectionError(f"--only {path} cannot be read: {error}") from None
 
 
 def not_installed(framework: str) -> str:

@@ -3,75 +3,127 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from conformance import library
-from conformance.environment import pinned, python_of
-from conformance.results import ResultsError, Run, read
+from conformance.environment import Pinned, pinned, python_of
+from conformance.framework import frameworks
+from conformance.merge import merged
+from conformance.pool import module_source
+from conformance.results import Key, Outline, ResultsError, outline, results_files
+
+WORKED = (0, 1, 5)
+"""Exit statuses of a run that came to its end, be it that nothing could run."""
 
 
 class Side(NamedTuple):
     """A run, and how to look at it again: the interpreter that it came from, where that is here."""
 
-    run: Run
+    run: Outline
     framework: str = ""
     python: Path | None = None
 
 
-def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incomplete: bool = False) -> Side:
-    """Read or make the run. Raises ResultsError, or CannotInstall. ``incomplete``: take also a run that did not end."""
+def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incomplete: bool = False, fresh: bool = False) -> Side:
+    """Read or make the run. Raises ResultsError, or CannotInstall.
+
+    ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept.
+    """
     path = Path(text)
     if path.exists() or path.suffix in (".jsonl", ".partial"):
-        return Side(_merged(path, incomplete))
+        return Side(_from_files(path, incomplete))
     release = pinned(text, companions)
     python = python_of(release)
-    results = library.cache_path() / "runs" / f"{release.requirement.replace('==', '-')}-{release.digest}-{_digest(cases)}.jsonl"
-    if not results.exists():
+    results = library.cache_path() / "runs" / f"{release.name}-{_digest(release.framework, cases)}.jsonl"
+    if fresh or not results.exists():
         run_on(release.framework, python, cases, results)
-    return Side(read(results), release.framework, python)
+    return Side(_that_started(results, release), release.framework, python)
+
+
+def release_run(release: Pinned, files: Sequence[Path], checks: Sequence[str]) -> Outline:
+    """Run some checks, by name, on a release; or take what that came to before. Raises ResultsError, or CannotInstall."""
+    python = python_of(release)
+    asked = hashlib.sha256("\n".join([_digest(release.framework, files), *checks]).encode()).hexdigest()[:12]
+    results = library.cache_path() / "runs" / f"{release.name}-{asked}.jsonl"
+    if not results.exists():
+        _run_checks(release.framework, python, files, checks, results)
+    return _that_started(results, release)
+
+
+def run_again(side: Side, cases: Sequence[Path], keys: Sequence[Key]) -> Outline:
+    """Run these checks again, in a fresh process; a side that is a file is what it is. Raises ResultsError."""
+    if side.python is None:
+        return side.run
+    topics = {key.case.rpartition("/")[0] for key in keys}
+    files = [file for file in library.case_files(list(cases)) if f"{file.resolve().parent.name}/{file.stem}" in topics]
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "again.jsonl"
+        _run_checks(side.framework, side.python, files, [key.identity for key in keys], results)
+        return outline(results)
+
+
+def _run_checks(framework: str, python: Path, files: Sequence[Path], checks: Sequence[str], results: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "checks"
+        names.write_text("\n".join(checks), encoding="utf-8")
+        run_on(framework, python, files, results, f"--only={names}")
 
 
 def run_on(framework: str, python: Path, cases: Sequence[Path], results: Path, *more: str) -> None:
     """Run cases of a framework with an interpreter. Raises ResultsError where the run did not come to its end."""
     command = [sys.executable, "-m", "conformance", "run", *map(str, cases), f"--framework={framework}", f"--results={results}"]
     command += [f"--host={framework}={python}", *more, "--", "-q", "--tb=no", "-rN"]
-    print(f"running {framework} by {python}", file=sys.stderr)
+    print(f"running {framework} by {python}", file=sys.stderr, flush=True)
     done = subprocess.run(command, stdout=sys.stderr, check=False)
-    if done.returncode not in (0, 1):
+    if done.returncode not in WORKED:
         raise ResultsError(f"the run of {framework} by {python} ended with status {done.returncode}")
+    if not results.exists():
+        raise ResultsError(f"there is no case for {framework} in {', '.join(map(str, cases))}")
 
 
-def _merged(path: Path, incomplete: bool) -> Run:
+_NO_START = re.compile(r"the host of .* did not (start|answer)|\w+ does not start: ")
+"""What the pool says of every check where no host came up."""
+
+
+def _that_started(results: Path, release: Pinned) -> Outline:
+    """The run of a release, if there was one: what no host came up for says nothing of any behaviour. Raises ResultsError."""
+    run = outline(results)
+    texts = [str(run.check(entry).observation.get("text", "")) for entry in run.entries[:1]]
+    if texts and _NO_START.match(texts[0]):
+        results.unlink()
+        raise ResultsError(
+            f"{release.requirement} cannot be run here: {texts[0]}; say --with, where it needs something older beside it"
+        )
+    return run
+
+
+def _from_files(path: Path, incomplete: bool) -> Outline:
     """One file, or all files of a folder as one run."""
-    files = sorted(file for file in path.glob("*.jsonl") if not file.name.endswith(".full.jsonl")) if path.is_dir() else [path]
+    files = results_files(path)
     if not files:
         raise ResultsError(f"there is no results file in {path}")
-    runs = [read(file) for file in files]
+    runs = [outline(file) for file in files]
     for run in runs:
         if not run.complete and not incomplete:
             raise ResultsError(f"{run.path} is incomplete, for its run did not end: run it again, or say --incomplete")
-    first, *others = runs
-    devices = {str(run.header.environment.get("device")) for run in runs}
-    if len(devices) > 1:
-        raise ResultsError(f"the files of {path} ran on {' and '.join(sorted(devices))}: compare one device at a time")
-    for run in others:
-        first.cases.update(run.cases)
-        first.sources.update(run.sources)
-    packages = {name: of for run in runs for name, of in run.header.environment.get("packages", {}).items()}
-    header = msgspec.structs.replace(first.header, environment={**first.header.environment, "packages": packages})
-    checks = [check for run in runs for check in run.checks]
-    return first._replace(path=path, header=header, checks=checks, complete=all(run.complete for run in runs))
+    if len(runs) > 1:
+        return merged(runs, path)
+    (run,) = runs
+    if (shard := run.header.shard) and shard.of > 1 and not incomplete:
+        raise ResultsError(f"{run.path} is shard {shard.index} of {shard.of}: merge them first, or say --incomplete")
+    return run._replace(complete=run.complete and (shard is None or shard.of == 1))
 
 
-def _digest(cases: Sequence[Path]) -> str:
-    """Changes with the cases, and with this package."""
+def _digest(framework: str, cases: Sequence[Path]) -> str:
+    """Changes with the cases, and with what of this package has a part in running them."""
     digest = hashlib.sha256(library.machine_digest().encode())
+    digest.update(module_source(frameworks()[framework].runtime).encode())
     for file in library.case_files(list(cases)):
         digest.update(str(file.resolve()).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
