@@ -268,8 +268,8 @@ def _column(run: int, target: str) -> Column:
     """Taken apart without complaint: a report is not the place to refuse a target."""
     place, _, device = target.partition("@")
     framework, _, mode = place.partition(":")
-    framework, _, way = framework.partition("/")
-    mode = ", ".join(filter(None, [mode, way]))
+    if second := re.fullmatch(r"([\w-]+)/([a-z]+)", framework):
+        framework, mode = second[1], ", ".join(filter(None, [mode, second[2]]))
     return Column(run, framework, mode, device, target)
 
 
