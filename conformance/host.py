@@ -219,8 +219,10 @@ def _missing(uses):
         except metadata.PackageNotFoundError:
             return f"needs {need['name']}{need['versions']}"
         if need["versions"]:
-            from packaging.specifiers import SpecifierSet
-
+            try:
+                from packaging.specifiers import SpecifierSet
+            except ImportError:
+                return f"needs packaging, to tell whether {need['name']} {found} is {need['versions']}"
             if not SpecifierSet(need["versions"]).contains(found, prereleases=True):
                 return f"needs {need['name']}{need['versions']}, found {found}"
     return ""
