@@ -162,6 +162,8 @@ def _plain(message, limit=LIMIT):
     message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
     message = re.sub(r"(__(?:inference|forward|backward)_\w+?|\bpyfunc)_\d+\b", r"\1", message)
     message = re.sub(r"\b\d{12,}\b", "...", message)
+    message = re.sub(r"[\w./-]*/tmp[a-z0-9_]{8}\b", "/tmp/...", message)
+    message = re.sub(r"\b(sequential|functional|dense|dropout)_\d+\b", r"\1", message)
     message = re.sub(r'\n *File "[^"]*(?:<remote exec>|execnet|threading\.py).*(?:\n    .*)?', "", message)  # this host itself
     message = re.sub(r'("<remote exec>"):\d+:\d+ to \d*:\d+', r"\1", message)
     return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:limit]
