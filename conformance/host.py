@@ -160,7 +160,7 @@ def _plain(message, limit=LIMIT):
     message = re.sub(r'[^\s"\']*site-packages/', "", message)
     message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
     message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
-    message = re.sub(r"(__(?:inference|forward|backward)_\w+?|\bpyfunc)_\d+\b", r"\1", message)
+    message = re.sub(r"(_(?:inference|forward|backward)_\w+?|\bpyfunc)_\d+(?=\b|__)", r"\1", message)
     message = re.sub(r"\b\d{12,}\b", "...", message)
     message = re.sub(r"[\w./-]*/tmp[a-z0-9_]{8}\b", "/tmp/...", message)
     message = re.sub(r"\b(sequential|functional|dense|dropout)_\d+\b", r"\1", message)
