@@ -99,6 +99,7 @@ class Counter:
         name = re.escape(self.function.__name__)
         said = [text.partition("\n")[2] for text in _heard if re.search(rf"^ +(for )?{name} (id=|defined )", text, re.MULTILINE)]
         _heard.clear()
+        said = [text.partition("\n  but seen another function")[0] for text in said]  # in an earlier job
         return [re.sub(r" (id=\d+|defined at .*)", "", text) for text in said]
 
 
