@@ -391,8 +391,8 @@ def test_gradients_are_compared_as_the_float32_that_they_were() -> None:
 
 def test_every_part_of_a_spec_is_tested_here() -> None:
     """A part that is added to the format belongs into this file."""
-    tested = {"value", "values", "every", "rows", "shape", "dtype", "traces", "graphs", "compiles", "raises", "matching", "step"}
-    assert set(Spec.__struct_fields__) == tested | {"local_shape", "slices", "linear", "cotangents"}
+    tested = {"value", "values", "every", "rows", "agree", "shape", "dtype", "traces", "graphs", "compiles", "raises", "matching"}
+    assert set(Spec.__struct_fields__) == tested | {"step", "local_shape", "slices", "linear", "cotangents"}
 
 
 # --- naming what was seen
