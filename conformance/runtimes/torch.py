@@ -23,8 +23,6 @@ def start(device, mesh):
     if device not in ("cpu", "cuda"):
         raise RuntimeError(f"torch has no device {device!r} here; it has: cpu{', cuda' if torch.cuda.is_available() else ''}")
     _device = device
-    if device != "cpu":  # a default device is a mode that programs run under, and changes what Dynamo can trace
-        torch.set_default_device(device)
     torch.set_num_threads(1)
     if mesh:
         _start_mesh()
@@ -33,6 +31,8 @@ def start(device, mesh):
 def scope(x64):
     if "torch._dynamo" in sys.modules:
         torch.compiler.reset()  # or Dynamo would use what it remembers of an earlier job
+    # A default device is a mode that programs run under, and changes what Dynamo traces: none where none is needed.
+    torch.set_default_device(None if _device == "cpu" else _device)
     torch._C._autograd._saved_tensors_hooks_enable()  # an earlier job may have failed while they were off
     return contextlib.nullcontext()
 
