@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import functools
+import itertools
 import logging
 import os
 import re
@@ -110,19 +111,20 @@ def derive(function, point):
     closed = jax.make_jaxpr(linear)(*primals)
     known = dict(zip(closed.jaxpr.constvars, closed.consts))
     said = {variable: f"{name}t" for variable, name in zip(closed.jaxpr.invars, names)}
-    equations, (result,) = _flat(closed.jaxpr, known, said)
+    equations, (result,) = _flat(closed.jaxpr, known, said, itertools.count())
     cotangents = {said[result]: jnp.ones_like(value)} if result in said else {}
     program = []
     for primitive, operands, out, _ in equations:
-        program.append([said[out], primitive.name, [said[v] if v in said else float(known[v]) for v in operands]])
+        program.append([out, primitive.name, [said_of or float(value) for said_of, value in operands]])
     for equation in reversed(equations):
-        _transpose(equation, known, said, cotangents)
+        _transpose(equation, cotangents)
     shown = {name: float(cotangent) for name, cotangent in cotangents.items()}
-    gradients = {name: shown.get(f"{name}t", 0.0) for name in names}
+    pulled = jax.vjp(function, *primals)[1](jnp.ones_like(value))
+    gradients = {name: float(gradient) for name, gradient in zip(names, pulled)}
     return {"linear": program, "result": said.get(result, ""), "cotangents": shown, "value": gradients}
 
 
-def _flat(jaxpr, known, said):
+def _flat(jaxpr, known, said, numbers):
     """The equations on tangents, those inside of calls too; ``said`` and ``known`` come to hold the names and values of variables."""
     equations = []
     for equation in jaxpr.eqns:
@@ -132,7 +134,7 @@ def _flat(jaxpr, known, said):
             for outer, variable in zip(operands, inner.jaxpr.invars):
                 (said if outer in said else known)[variable] = said[outer] if outer in said else known[outer]
             known.update(zip(inner.jaxpr.constvars, inner.consts))
-            found, results = _flat(inner.jaxpr, known, said)
+            found, results = _flat(inner.jaxpr, known, said, numbers)
             equations += found
             for variable, result in zip(equation.outvars, results):
                 (said if result in said else known)[variable] = said[result] if result in said else known[result]
@@ -141,8 +143,10 @@ def _flat(jaxpr, known, said):
         if not any(v in said for v in operands):
             known[out] = equation.primitive.bind(*(known[v] for v in operands), **equation.params)
             continue
-        said[out] = f"v{len(set(said.values()))}"
-        equations.append((equation.primitive, operands, out, equation.params))
+        # By name: the variables of a function that is called twice are the same ones in both calls.
+        named = [(said[v], v.aval) if v in said else ("", known[v]) for v in operands]
+        said[out] = f"v{next(numbers)}"
+        equations.append((equation.primitive, named, said[out], equation.params))
     return equations, [_named(v, known) for v in jaxpr.outvars]
 
 
@@ -154,16 +158,15 @@ def _named(variable, known):
     return id(variable)
 
 
-def _transpose(equation, known, said, cotangents):
+def _transpose(equation, cotangents):
     from jax.interpreters import ad
 
     primitive, operands, out, params = equation
-    if said[out] not in cotangents:
+    if out not in cotangents:
         return
-    given = [ad.UndefinedPrimal(v.aval) if v in said else known[v] for v in operands]
-    for variable, cotangent in zip(operands, ad.primitive_transposes[primitive](cotangents[said[out]], *given, **params)):
-        if variable in said and cotangent is not None and not isinstance(cotangent, ad.Zero):
-            name = said[variable]
+    given = [ad.UndefinedPrimal(value) if name else value for name, value in operands]
+    for (name, _), cotangent in zip(operands, ad.primitive_transposes[primitive](cotangents[out], *given, **params)):
+        if name and cotangent is not None and not isinstance(cotangent, ad.Zero):
             cotangents[name] = cotangents[name] + cotangent if name in cotangents else cotangent
 
 
