@@ -67,8 +67,9 @@ def _raised(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _layout(name: str, value: Any) -> Iterator[tuple[str, str]]:
     for part, text in mapping(value).items():
-        shown = "\n".join(f"device {device}: {plain(bounds)}" for device, bounds in mapping(text).items())
-        yield part.replace("_", " "), shown or plain(text)
+        if part in ("slices", "shards"):
+            text = "\n".join(f"device {device}: {plain(held)}" for device, held in mapping(text).items())
+        yield part.replace("_", " "), plain(text)
 
 
 def _derivation(name: str, value: Any) -> Iterator[tuple[str, str]]:
