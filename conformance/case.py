@@ -36,8 +36,12 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     raises: Annotated[Names | UnsetType, Meta(description="the error is an instance of a class of one of these names")] = UNSET
     matching: Annotated[str | UnsetType, Meta(description="a regular expression found in the error's text")] = UNSET
     step: Annotated[int | UnsetType, Meta(description="the step (from 0) at which the error is raised")] = UNSET
-    split: Annotated[Split | UnsetType, Meta(description="the mesh axis, or axes, that split each dimension of the result")] = UNSET
-    partial: Annotated[list[str] | str | UnsetType, Meta(description="mesh axes over which the result is still to be summed")] = UNSET
+    split: Annotated[Split | UnsetType, Meta(description="the mesh axis, or axes, that split each dimension of the result")] = (
+        UNSET
+    )
+    partial: Annotated[list[str] | str | UnsetType, Meta(description="mesh axes over which the result is still to be summed")] = (
+        UNSET
+    )
     local_shape: Annotated[list[int] | str | UnsetType, Meta(description="the shape of the slice on each device")] = UNSET
     slices: Annotated[
         dict[Device, list[Bounds]] | str | UnsetType,

@@ -41,6 +41,8 @@ class Meshes(NamedTuple):
     """Expression that places ARRAY; SPLIT is the axes of each dimension, PARTIAL those of a sum."""
     shown: str
     """Expression that tells what each device holds of RESULT."""
+    communication: str = ""
+    """Statements that show the collectives of CALL; empty where the runtime does not observe them."""
 
 
 class Framework(NamedTuple):

@@ -461,7 +461,7 @@ def _sources(book: _Book, checks: list[tuple[Column, CheckLine]]) -> Iterator[So
     several = collections.Counter(framework for framework, _ in used)
     for (framework, digest), pairs in used.items():
         text = book.sources[digest].strip("\n")
-        where = "; ".join(f"{rows}: {targets}".removeprefix(": ") for rows, targets in _where(book, pairs))
+        where = "; ".join(f"{fact.name}: {fact.text}".removeprefix(": ") for fact in _where(book, pairs))
         yield Source(safe(framework), safe(where) if several[framework] > 1 else "", safe(text), len(text) <= LIMIT)
 
 

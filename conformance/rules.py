@@ -487,7 +487,7 @@ class Rules:
             yield self.mistake((*place, "collectives"), "collectives are observed of a program, not of steps", key=True)
         for name in ("slices", "shards"):
             held = getattr(spec, name)
-            if isinstance(held, str) and held is not UNSET and not is_open(held):
+            if isinstance(held, str) and not is_open(held):
                 yield self.mistake((*place, name), f"{name!r}: {short(held)} is not a mapping of devices")
 
     def per_call(self, place: Place, parts: dict[str, Any], case: Case) -> Iterator[Mistake]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from conformance.drawing import layout_svg
+
 LIMIT = 2000
 """Characters that are shown of any one text."""
 
@@ -17,6 +19,8 @@ class Fact(NamedTuple):
 
     name: str
     text: str
+    picture: str = ""
+    """An SVG element."""
 
 
 # --- evidence
@@ -28,7 +32,8 @@ def expectation(spec: dict[str, Any]) -> list[Fact]:
         if isinstance(value, dict) and value.keys() == {"reference"}:
             facts.append(Fact(f"{safe(name)} (reference)", safe(tree(value["reference"]))))
         else:
-            facts.append(Fact(safe(name), safe(lines(value))))
+            picture = layout_svg({"slices": value}) if name == "slices" else ""
+            facts.append(Fact(safe(name), safe(lines(value)), picture))
     return facts
 
 
@@ -39,7 +44,7 @@ def observation(seen: dict[str, Any], because: str) -> list[Fact]:
         if name == "text" and value == because:
             continue
         for part, text in _SHOWN.get(name, _plainly)(name, value):
-            facts.append(Fact(safe(part), safe(text)))
+            facts.append(Fact(safe(part), safe(text), layout_svg(value) if (name, part) == ("layout", "slices") else ""))
     return facts
 
 

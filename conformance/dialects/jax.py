@@ -79,6 +79,11 @@ def marked(*args, body=FUNCTION, **kwargs):
         mesh="mesh = Mesh(np.array(jax.devices())[ORDER].reshape(SIZES), NAMES)",
         place="jax.device_put(ARRAY, NamedSharding(mesh, P(SPLIT)))",
         shown="RESULT.sharding, [(shard.device, shard.index, shard.data) for shard in RESULT.addressable_shards]",
+        communication="""\
+jax.clear_caches()
+CALL
+for executable in jax.devices()[0].client.live_executables():  # all-gather, all-reduce, all-to-all ...
+    print(executable.hlo_modules()[0].to_string())""",
     ),
     derivation="""\
 value, linear = jax.linearize(FUNCTION, ARGUMENTS)

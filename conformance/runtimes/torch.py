@@ -215,7 +215,14 @@ def layout(value):
         rank = int(value.device_mesh.mesh[place])
         part = tuple(index for index, name in zip(place, axes) if name in partial)
         shards.append((rank, _bounds(value, place), part, get(of_rank[rank])[0]))
-    return {"axes": axes, "split": split, "partial": partial, "shape": tuple(value.shape), "shards": shards, "dtype": _name(value)}
+    return {
+        "axes": axes,
+        "split": split,
+        "partial": partial,
+        "shape": tuple(value.shape),
+        "shards": shards,
+        "dtype": _name(value),
+    }
 
 
 def _bounds(value, place):
