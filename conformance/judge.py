@@ -216,12 +216,12 @@ def _split(seen: Observation, demand: Any, parts: Any, reference: Observation | 
     split, partial = seen.layout["split"], seen.layout["partial"]
     if split != demand:
         return f"the result is split by {_plain(split)}, not {_plain(demand)}"
-    return f"the result is still to be summed over {_plain(partial)}" if partial and "partial" not in parts else ""
+    return f"the result is still to be reduced: {_plain(partial)}" if partial and "partial" not in parts else ""
 
 
 def _partial(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
-    partial = seen.layout["partial"] if seen.layout else []
-    return "" if partial == demand else f"the result is still to be summed over {_plain(partial)}, not {_plain(demand)}"
+    partial = seen.layout["partial"] if seen.layout else {}
+    return "" if partial == demand else f"the result is still to be reduced: {_plain(partial)}, not {_plain(demand)}"
 
 
 def _shards(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:

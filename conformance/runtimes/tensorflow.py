@@ -147,7 +147,7 @@ def layout(value):
             bounds.append((index * size // count, (index + 1) * size // count))
         shards.append((int(local.device.rpartition(":")[2]), bounds, (), get(local)[0]))
     split = [None if axis == dtensor.UNSHARDED else axis for axis in found.sharding_specs]
-    return {"axes": axes, "split": split, "partial": [], "shape": tuple(value.shape), "shards": shards, "dtype": value.dtype.name}
+    return {"axes": axes, "split": split, "partial": {}, "shape": tuple(value.shape), "shards": shards, "dtype": value.dtype.name}
 
 
 def _is_distributed(value):
@@ -160,5 +160,5 @@ def _is_distributed(value):
     return True
 
 
-def collectives(function, arguments):
-    return None  # TensorFlow does not say
+def collectives():
+    return contextlib.nullcontext()  # TensorFlow does not say
