@@ -9,6 +9,8 @@ import numpy as np
 import torch
 
 _device = "cpu"
+_ranks = False
+"""Whether this process is eight ranks."""
 _heard = []
 
 
@@ -39,7 +41,8 @@ def scope(x64):
 
 
 def put(array, dtype):
-    return torch.tensor(array, device=_device).to(getattr(torch, dtype))
+    tensor = torch.tensor(array, device=_device).to(getattr(torch, dtype))
+    return _on_each_rank(tensor) if _ranks else tensor
 
 
 def get(value):
@@ -155,6 +158,8 @@ def _play(graph, tangents):
 
 def _start_ranks():
     """Eight ranks in this process: each operation runs once for each of them, on its own local tensor."""
+    global _ranks
+    _ranks = True
     import torch.distributed as dist
     from torch.distributed._local_tensor import LocalTensorMode
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -163,8 +168,15 @@ def _start_ranks():
     LocalTensorMode(8).__enter__()
 
 
+def _on_each_rank(tensor):
+    """Collectives between the ranks work on tensors that each of them has."""
+    from torch.distributed._local_tensor import rank_map
+
+    return rank_map(lambda rank: tensor.clone())
+
+
 def devices():
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+    return torch.distributed.get_world_size() if _ranks else 1
 
 
 def mesh(axes, order):
