@@ -53,6 +53,13 @@ exit status:
   4  an option, a contract or a path that can mean nothing
 """
 
+BASELINE_STATUS = """\
+exit status:
+  0  written
+  2  a release could not be run
+  4  an option or a path that can mean nothing
+"""
+
 BISECT_STATUS = """\
 exit status:
   0  found
@@ -152,6 +159,16 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("--json", metavar="FILE", help="write JSON; docs/gate.schema.json is its schema")
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
+
+    door = _door(doors, "baseline", baseline, "keep runs of releases in a folder, to compare with later", BASELINE_STATUS)
+    door.add_argument(
+        "runs", nargs="*", metavar="RUN",
+        help="a release, a results file, or a folder of them (default: the releases that the folder has a list of)",
+    )  # fmt: skip
+    door.add_argument("-o", dest="directory", required=True, metavar="DIR")
+    door.add_argument("--with", dest="companions", action="append", default=[], metavar="REQ", help="install along with releases")
+    door.add_argument("--fresh", action="store_true", help="run releases anew, though a run of the same cases is kept")
+    _paths_option(door)
 
     door = _door(doors, "bisect", bisect, "which release brought a change", BISECT_STATUS)
     door.add_argument("case", metavar="CASE", help="area/topic/case")
@@ -386,6 +403,24 @@ def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path,
         yield Path(given.html), render_findings(found)
     if given.json:
         yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
+
+
+def baseline(given: argparse.Namespace) -> int:
+    """Keep runs in a folder."""
+    from conformance.baseline import changed, locks, runs_of, write
+
+    folder, cases = Path(given.directory), _files_exist(given.paths)
+    texts = given.runs or locks(folder)
+    if not texts:
+        raise UserError(f"{folder} lists no release to run again: name one, such as jax==0.9.2")
+    try:
+        runs = runs_of(folder, texts, given.companions, cases, fresh=given.fresh)
+    except (ResultsError, CannotInstall) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    for each in write(folder, runs):
+        print(line(f"{each.path}: {changed(each)}"))
+    return 0
 
 
 def bisect(given: argparse.Namespace) -> int:
