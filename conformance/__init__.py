@@ -34,6 +34,7 @@ The modules follow the flow of a case; each imports only from those above it::
     findings     a verdict -> all that is said of it, as plain types
     announce     that, for people and machines
     kinds        what a check comes to, for people
+    history      results of many releases -> what each of them showed, and where that changed
     page         results -> all that the report says
     render       that -> HTML
     summary      that -> a terminal

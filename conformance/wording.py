@@ -17,6 +17,14 @@ class Fact(NamedTuple):
 
     name: str
     text: str
+    whole: str = ""
+    """All of the text, where it was cut."""
+
+
+def fact(name: str, text: object) -> Fact:
+    """A fact fit to be shown."""
+    whole = str(text)
+    return Fact(safe(name), safe(whole), whole if len(whole) > LIMIT else "")
 
 
 # --- evidence
@@ -26,9 +34,9 @@ def expectation(spec: dict[str, Any]) -> list[Fact]:
     facts = []
     for name, value in spec.items():
         if isinstance(value, dict) and value.keys() == {"reference"}:
-            facts.append(Fact(f"{safe(name)} (reference)", safe(tree(value["reference"]))))
+            facts.append(fact(f"{safe(name)} (reference)", tree(value["reference"])))
         else:
-            facts.append(Fact(safe(name), safe(lines(value))))
+            facts.append(fact(name, lines(value)))
     return facts
 
 
@@ -39,7 +47,7 @@ def observation(seen: dict[str, Any], because: str) -> list[Fact]:
         if name == "text" and value == because:
             continue
         for part, text in _SHOWN.get(name, _plainly)(name, value):
-            facts.append(Fact(safe(part), safe(text)))
+            facts.append(fact(part, text))
     return facts
 
 
