@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -172,7 +173,7 @@ def _with_evidence(old: tuple[Outline, Entry], run: Outline, entry: Entry) -> En
 
 
 def _timeline(editions: list[Edition], texts: dict[str, list[str]]) -> Timeline:
-    steps = [_step(before, after) for before, after in zip(editions, editions[1:], strict=False)]
+    steps = [_step(before, after) for before, after in itertools.pairwise(editions)]
     first = editions[0]
     return Timeline(first.framework, first.device, editions, steps, _Spans(editions, texts).all())
 
