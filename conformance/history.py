@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 from conformance.compare import Comparison, compare
 from conformance.difference import Values, difference
 from conformance.kinds import Kind, kind
-from conformance.results import CheckLine, Entry, Header, Outline, ResultsError, Run, encode, read_times
+from conformance.results import CheckLine, Entry, Header, Key, Outline, ResultsError, Run, encode, read_times
 from conformance.wording import mapping
 
 
@@ -26,6 +26,8 @@ class Edition(NamedTuple):
     version: str
     run: Outline
     """The checks of this framework alone."""
+    started: str
+    """ISO date and time, or empty where nothing says it."""
 
 
 class Step(NamedTuple):
@@ -60,8 +62,7 @@ class Timeline(NamedTuple):
     device: str
     editions: list[Edition]
     steps: list[Step]
-    spans: dict[str, list[Span]]
-    """Check -> what was seen of it."""
+    spans: dict[Key, list[Span]]
 
     @property
     def newest(self) -> Edition:
@@ -84,7 +85,7 @@ def timelines(runs: Sequence[Outline]) -> list[Timeline]:
     lines = []
     for (framework, device), releases in found.items():
         ordered = sorted(releases, key=release_order)
-        lines.append([Edition(framework, device, version, _joined(releases[version])) for version in ordered])
+        lines.append([_edition(framework, device, version, _joined(releases[version])) for version in ordered])
     for edition in sorted((e for line in lines for e in line), key=lambda e: release_order(e.version), reverse=True):
         for case in edition.run.cases.values():
             if case.digest not in texts[case.case]:
@@ -124,6 +125,10 @@ def newest(lines: Sequence[Timeline]) -> list[Run]:
 
 
 # --- editions
+
+
+def _edition(framework: str, device: str, version: str, run: Outline) -> Edition:
+    return Edition(framework, device, version, run, str(read_times(run.path).get("started", "")))
 
 
 def _by_framework(run: Outline) -> dict[str, Outline]:
@@ -191,18 +196,18 @@ class _Spans:
     def __init__(self, editions: list[Edition], texts: dict[str, list[str]]) -> None:
         self.editions = editions
         self.texts = texts
-        self.spans: dict[str, list[Span]] = {}
-        self.firsts: dict[str, list[tuple[Edition, Entry]]] = collections.defaultdict(list)
+        self.spans: dict[Key, list[Span]] = {}
+        self.firsts: dict[Key, list[tuple[Edition, Entry]]] = collections.defaultdict(list)
         """Check -> the first of each of its observations that are not the same."""
         self.values = functools.cache(Values)
 
-    def all(self) -> dict[str, list[Span]]:
-        before: dict[str, bytes] = {}
+    def all(self) -> dict[Key, list[Span]]:
+        before: dict[Key, bytes] = {}
         for number, edition in enumerate(self.editions):
-            here = {entry.key.identity: entry for entry in edition.run.entries}
+            here = {entry.key: entry for entry in edition.run.entries}
             texts = {name: self.texts[name].index(case.digest) for name, case in edition.run.cases.items()}
             for name, entry in here.items():
-                text = texts.get(entry.key.case, 0)
+                text = texts.get(name.case, 0)
                 if before.get(name) != entry.raw or self.spans[name][-1].text != text:
                     self._add(name, self._span(number, edition, entry, text))
             for name in before.keys() - here.keys():
@@ -210,7 +215,7 @@ class _Spans:
             before = {name: entry.raw for name, entry in here.items()}
         return self.spans
 
-    def _add(self, name: str, span: Span) -> None:
+    def _add(self, name: Key, span: Span) -> None:
         spans = self.spans.setdefault(name, [])
         if not spans or spans[-1][1:] != span[1:]:
             spans.append(span)
@@ -221,7 +226,7 @@ class _Spans:
 
     def _observation(self, edition: Edition, entry: Entry, check: CheckLine) -> int:
         case = edition.run.cases.get(check.case)
-        firsts = self.firsts[entry.key.identity]
+        firsts = self.firsts[entry.key]
         for index, (first, other) in enumerate(firsts):
             values = self.values(first.run.path, edition.run.path)
             seen = first.run.check(other).observation

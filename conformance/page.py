@@ -275,9 +275,13 @@ class Book:
 
     def place(self, column: Column, check: CheckLine) -> str:
         """The name of a check among those of its case, as the target of a link."""
-        name = f"{check.row}-{check.target}" if check.row else check.target
-        name += f"~{column.run + 1}" if self._runs[column.target] > 1 else ""
-        return name if re.fullmatch(r"[\w.,:@/+=~-]+", name, re.ASCII) else anchor(name)
+        return place(check.row, check.target, f"~{column.run + 1}" if self._runs[column.target] > 1 else "")
+
+
+def place(row: str, target: str, more: str = "") -> str:
+    """The name of a check within its case, as the target of a link."""
+    name = f"{row}-{target}{more}" if row else f"{target}{more}"
+    return name if re.fullmatch(r"[\w.,:@/+=~-]{1,200}", name, re.ASCII) else anchor(f"{name} ")
 
 
 def column_of(run: int, target: str) -> Column:
@@ -289,11 +293,15 @@ def column_of(run: int, target: str) -> Column:
     return Column(run, framework, mode, device, target)
 
 
+def framework_order(name: str) -> tuple[int, str]:
+    """The frameworks that come along are first, in their own order."""
+    return BUILTIN.index(name) if name in BUILTIN else len(BUILTIN), name
+
+
 def column_order(column: Column) -> tuple[Any, ...]:
-    framework = BUILTIN.index(column.framework) if column.framework in BUILTIN else len(BUILTIN)
     known = column.mode.partition(",")[0]
     mode = MODES.index(known) if known in MODES else len(MODES)
-    return framework, column.framework, column.run, mode, column.mode, column.device
+    return framework_order(column.framework), column.run, mode, column.mode, column.device
 
 
 def _run(number: int, run: Run) -> RunView:
@@ -373,14 +381,14 @@ def _area(book: Book, name: str, identities: list[str]) -> AreaView:
         for column, check in book.by_case[identity]:
             checks[column].append(check)
     tallies = [Tally.of(checks[column]) for column in book.columns]
-    return AreaView(f"area:{anchor(name)}", safe(name), tallies, [_case(book, identity) for identity in identities])
+    return AreaView(f"area:{anchor(name)}", safe(name), tallies, [case_view(book, identity) for identity in identities])
 
 
-def _case(book: Book, identity: str) -> CaseView:
+def case_view(book: Book, identity: str) -> CaseView:
     checks = book.by_case[identity]
     line = book.cases.get(identity) or CaseLine(identity, "", identity, "", [], "", "")
     columns = sorted({column for column, _ in checks}, key=column_order)
-    css = _styles([check for _, check in checks])
+    css = styles([check for _, check in checks])
     evidence, found = _evidence(book, checks, css)
     rows = _rows(columns, checks, found, css)
     names = {tuple(check.parameters) for _, check in checks}
@@ -399,16 +407,28 @@ def _case(book: Book, identity: str) -> CaseView:
         rows=rows,
         sources=list(_sources(book, checks)),
         evidence=evidence,
-        differs=_differs([check for _, check in checks]),
+        differs=differs([check for _, check in checks]),
         fails=any(kind(check) in FAILING for _, check in checks),
     )
 
 
-def _styles(checks: list[CheckLine]) -> dict[tuple[Kind, str], str]:
+def sides(book: Book, identity: str) -> list[Side]:
+    """A case framework by framework, for a page that has room for one beside the other."""
+    checks = book.by_case[identity]
+    css = styles([check for _, check in checks])
+    made = []
+    for group in dict.fromkeys((column.run, column.framework) for column in sorted({c for c, _ in checks}, key=column_order)):
+        mine = [(column, check) for column, check in checks if (column.run, column.framework) == group]
+        (said,) = book.groups([mine[0][0]])
+        made.append(Side(said.framework, said.version, list(_sources(book, mine)), _evidence(book, mine, css)[0]))
+    return made
+
+
+def styles(checks: list[CheckLine]) -> dict[tuple[Kind, str], str]:
     """(kind, outcome) -> classes. Each named outcome of a case has a tint, the first one to be met the first tint."""
     styles: dict[tuple[Kind, str], str] = {}
     tints: dict[str, int] = {}
-    for check in sorted(checks, key=lambda check: (_natural(check.row), column_order(column_of(0, check.target)))):
+    for check in sorted(checks, key=lambda check: (natural(check.row), column_order(column_of(0, check.target)))):
         what = kind(check)
         tinted = what in (Kind.NAMED, Kind.OPEN) and check.outcome != CONFORMS
         tint = f" t{tints.setdefault(check.outcome, len(tints)) % TINTS}" if tinted else ""
@@ -436,7 +456,7 @@ def _rows(
         return Cell(place, css[what, check.outcome], safe(check.outcome), safe(expected or ""), seen)
 
     rows = []
-    for name in sorted(table, key=_natural):
+    for name in sorted(table, key=natural):
         cells = [cell(table[name][column]) if column in table[name] else None for column in columns]
         rows.append(Row(_row_label(next(iter(table[name].values()))), cells))
     return rows
@@ -446,13 +466,13 @@ def _row_label(check: CheckLine) -> str:
     return safe(" · ".join(check.parameters.values()) or check.row or "as stated")
 
 
-def _natural(row: str) -> tuple[Any, ...]:
+def natural(row: str) -> tuple[Any, ...]:
     """2 before 10, and the row without a name before all others."""
     parts = re.split(r"([0-9]+)", row[:200])
     return tuple((int(part), "") if part.isascii() and part.isdigit() else (0, part) for part in parts), row
 
 
-def _differs(checks: list[CheckLine]) -> bool:
+def differs(checks: list[CheckLine]) -> bool:
     """Whether targets saw different things of one row, or one of them departed from the norm."""
     norm = any(CONFORMS in (check.outcome, check.expected, *check.against) for check in checks)
     rows: dict[str, set[str]] = collections.defaultdict(set)
@@ -504,7 +524,7 @@ def _evidence(
 ) -> tuple[list[Evidence], dict[int, tuple[str, str]]]:
     """Evidence, shared by the checks that have the same; and of each check its place and its evidence. What fails is first."""
     shared: dict[str, list[tuple[Column, CheckLine]]] = {}
-    for column, check in sorted(checks, key=lambda pair: (_natural(pair[1].row), column_order(pair[0]))):
+    for column, check in sorted(checks, key=lambda pair: (natural(pair[1].row), column_order(pair[0]))):
         judged = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
         same = (*judged, check.evidence)
         shared.setdefault(repr(same), []).append((column, check))
