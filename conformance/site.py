@@ -447,15 +447,17 @@ def disagree(pairs: list[tuple[Column, CheckLine]], one: str, other: str) -> boo
 def address(identity: str) -> str:
     """Of a case's page. A name that is no address, or that would lead elsewhere, is replaced by its digest."""
     parts = identity.split("/")
-    if len(parts) == 3 and all(part(each) == each for each in parts) and parts[2] != "index":
+    if len(parts) == 3 and all(map(_PART.fullmatch, parts)) and parts[0] not in RESERVED and parts[2] != "index":
         return f"{identity}.html"
     return f"x/{anchor(f'{identity} ')}.html"
 
 
 def part(name: str) -> str:
-    """A name as a part of an address."""
-    fits = re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII) and name not in RESERVED
-    return name if fits else anchor(f"{name} ")
+    """The name of an area, a framework or a release as a part of an address."""
+    return name if _PART.fullmatch(name) and name not in RESERVED else anchor(f"{name} ")
+
+
+_PART = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 def version_address(edition: Edition) -> str:

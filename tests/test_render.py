@@ -144,7 +144,7 @@ def test_the_sentence_adds_up() -> None:
 def test_a_matrix_cell_says_every_count_in_words() -> None:
     tally = Tally(conforms=3, named=1, failed=1, crashed=1, unsupported=2, not_run=4)
     said = [(part.number, part.words) for part in tally.lines()]
-    assert said == [(4, "as expected"), (1, "of them named"), (2, "not as expected"), (2, "unsupported"), (4, "not run")]
+    assert said == [(4, "as expected"), (1, "named"), (2, "not as expected"), (2, "unsupported"), (4, "not run")]
 
 
 def test_a_failure_is_said_where_it_is_and_ahead_of_the_cases() -> None:

@@ -148,7 +148,7 @@ const conformance = (() => {
       }
       if (missing < words.length && missing <= words.length / 3) scored.push([missing, -score, each]);
     }
-    scored.sort((one, other) => one[0] - other[0] || one[1] - other[1] || one[2].number - other[2].number);
+    scored.sort((one, other) => one[0] - other[0] || one[1] - other[1] || one[2].claim.length - other[2].claim.length);
     return scored.map(([, , each]) => each);
   };
 
