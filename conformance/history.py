@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from conformance.compare import Comparison, compare
+from conformance.compare import Comparison, compare, framework_of
 from conformance.difference import Values, difference
 from conformance.kinds import Kind, kind
 from conformance.results import CheckLine, Entry, Header, Key, Outline, ResultsError, Run, encode, read_times
@@ -141,11 +141,6 @@ def _by_framework(run: Outline) -> dict[str, Outline]:
         cases = {entry.key.case: run.cases[entry.key.case] for entry in mine if entry.key.case in run.cases}
         parts[framework] = run._replace(entries=mine, cases=cases)
     return parts
-
-
-def framework_of(target: str) -> str:
-    """``torch/tape:eager@cpu`` is one of torch's."""
-    return target.partition(":")[0].partition("@")[0].partition("/")[0]
 
 
 def _joined(runs: list[Outline]) -> Outline:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from conformance.expand import CONFORMS
 from conformance.framework import BUILTIN
 from conformance.history import own_versions
@@ -284,6 +286,7 @@ def place(row: str, target: str, more: str = "") -> str:
     return name if re.fullmatch(r"[\w.,:@/+=~-]{1,200}", name, re.ASCII) else anchor(f"{name} ")
 
 
+@functools.cache
 def column_of(run: int, target: str) -> Column:
     """Taken apart without complaint: a report is not the place to refuse a target."""
     place, _, device = target.partition("@")
@@ -298,6 +301,7 @@ def framework_order(name: str) -> tuple[int, str]:
     return BUILTIN.index(name) if name in BUILTIN else len(BUILTIN), name
 
 
+@functools.cache
 def column_order(column: Column) -> tuple[Any, ...]:
     known = column.mode.partition(",")[0]
     mode = MODES.index(known) if known in MODES else len(MODES)
@@ -466,6 +470,7 @@ def _row_label(check: CheckLine) -> str:
     return safe(" · ".join(check.parameters.values()) or check.row or "as stated")
 
 
+@functools.lru_cache(maxsize=10_000)
 def natural(row: str) -> tuple[Any, ...]:
     """2 before 10, and the row without a name before all others."""
     parts = re.split(r"([0-9]+)", row[:200])
@@ -523,11 +528,10 @@ def _evidence(
     book: Book, checks: list[tuple[Column, CheckLine]], css: dict[tuple[Kind, str], str]
 ) -> tuple[list[Evidence], dict[int, tuple[str, str]]]:
     """Evidence, shared by the checks that have the same; and of each check its place and its evidence. What fails is first."""
-    shared: dict[str, list[tuple[Column, CheckLine]]] = {}
+    shared: dict[bytes, list[tuple[Column, CheckLine]]] = {}
     for column, check in sorted(checks, key=lambda pair: (natural(pair[1].row), column_order(pair[0]))):
-        judged = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
-        same = (*judged, check.evidence)
-        shared.setdefault(repr(same), []).append((column, check))
+        judged = [check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against]
+        shared.setdefault(msgspec.json.encode([*judged, check.evidence]), []).append((column, check))
     groups = sorted(shared.values(), key=lambda pairs: kind(pairs[0][1]) not in FAILING)
     made, found = [], {}
     for pairs in groups:

@@ -277,9 +277,7 @@ class _Pages:
                 yield target_file(target), target_script(line, target, numbers, sorted(checks))
 
     def _sitemap(self) -> str:
-        urls = "".join(
-            f"<url><loc>{escape(self.base)}/{quote(address)}</loc></url>\n" for address in self.addresses
-        )
+        urls = "".join(f"<url><loc>{escape(self.base)}/{quote(address)}</loc></url>\n" for address in self.addresses)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}</urlset>\n'
 
 

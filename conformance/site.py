@@ -310,9 +310,13 @@ class Site:
         made = [Topic(anchor(name.rpartition("/")[2]), cases[0].topic or name, cases) for name, cases in topics.items()]
         return AreaPage(self.areas[number], made)
 
+    @functools.lru_cache(maxsize=4)  # noqa: B019  (lives as long as the site is written)
+    def _styles(self, identity: str) -> dict[tuple[Kind, str], str]:
+        return styles([check for _, check in self.book.by_case[identity]])
+
     def brief(self, identity: str) -> Brief:
         pairs = self.book.by_case[identity]
-        css = styles([check for _, check in pairs])
+        css = self._styles(identity)
         line = self.cases.get(identity)
         return Brief(
             address=address(identity),
@@ -350,7 +354,7 @@ class Site:
         )
 
     def _pasts(self, identity: str) -> list[Past]:
-        css = styles([check for _, check in self.book.by_case[identity]])
+        css = self._styles(identity)
         pasts = []
         for line, mine in itertools.groupby(self.spans[identity], key=lambda each: each[0]):
             pasts.append(_past(line, [(key, spans) for _, key, spans in mine], css, self.book))

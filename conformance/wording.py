@@ -141,7 +141,10 @@ def plain(value: Any, *, deep: bool = False) -> str:
 
 def safe(text: object) -> str:
     """A text fit to be shown: not too long, and nothing in it that is unseen or that turns the text around it."""
-    whole = str(text).replace("\r\n", "\n")
+    whole = str(text)
+    if len(whole) <= LIMIT and whole.isprintable():  # most are
+        return whole
+    whole = whole.replace("\r\n", "\n")
     shown = whole if len(whole) <= LIMIT else f"{whole[:LIMIT]}… ({len(whole) - LIMIT:,} more characters)"
     return _UNSEEN.sub(_visible, shown)
 

@@ -32,7 +32,7 @@ const conformance = (() => {
     const targets = said.targets.map(([target, framework, mode, device, file, versions]) => ({ target, framework, mode, device, file, versions }));
     const cases = said.cases.map(([address, identity, claim, topic, words, differs, answers], number) => ({
       number, address, identity, claim, topic, differs, answers, area: identity.split("/")[0],
-      title: `${claim} ${topic} ${identity}`.toLowerCase(), all: `${claim} ${topic} ${identity} ${words}`.toLowerCase(),
+      claim_: claim.toLowerCase(), title: `${topic} ${identity}`.toLowerCase(), all: `${claim} ${topic} ${identity} ${words}`.toLowerCase(),
     }));
     return { ...said, targets, cases };
   };
@@ -141,8 +141,9 @@ const conformance = (() => {
       let score = 0;
       let missing = 0;
       for (const word of words) {
-        const place = each.title.indexOf(word);
-        if (place >= 0) score += place === 0 || /\W/.test(each.title[place - 1]) ? 5 : 3;
+        const place = each.claim_.indexOf(word);
+        if (place >= 0) score += place === 0 || /\W/.test(each.claim_[place - 1]) ? 6 : 4;
+        else if (each.title.includes(word)) score += 3;
         else if (each.all.includes(word)) score += 2;
         else missing += 1;
       }
