@@ -21,6 +21,7 @@ The modules follow the flow of a case; each imports only from those above it::
     pool         hosts that run ahead
     judge        Observation -> Outcome
     results      records of a run, in a file
+    drawing      a layout -> a picture of it
     wording      plain data -> texts fit to be shown
     record       an answer -> a record
     difference   two observations -> what sets them apart

@@ -29,7 +29,7 @@ from conformance.findings import Findings, findings
 from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
-from conformance.repro import NoScript, script
+from conformance.repro import script
 from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
 from conformance.selection import DEVICES, Selection, SelectionError
 from conformance.side import release_run, side
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     given.for_pytest = words[cut + 1 :]
     try:
         return int(given.door(given))
-    except (UserError, SelectionError, ResultsError, NoScript, ContractError, CannotInstall) as error:
+    except (UserError, SelectionError, ResultsError, ContractError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 4
     except CaseError as error:

@@ -496,7 +496,7 @@ def _sources(book: Book, checks: list[tuple[Column, CheckLine]]) -> Iterator[Sou
     several = collections.Counter(framework for framework, _ in used)
     for (framework, digest), pairs in used.items():
         text = book.sources[digest].strip("\n")
-        where = "; ".join(f"{rows}: {targets}".removeprefix(": ") for rows, targets, _ in _where(book, pairs))
+        where = "; ".join(f"{fact.name}: {fact.text}".removeprefix(": ") for fact in _where(book, pairs))
         shown = safe(where) if several[framework] > 1 else ""
         yield Source(safe(framework), shown, safe(text), len(text) <= LIMIT, digest, pairs[0][1].identity)
 

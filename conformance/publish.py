@@ -25,7 +25,7 @@ from conformance.kinds import Tally
 from conformance.library import CaseCard, Compiled
 from conformance.page import Evidence, Source
 from conformance.render import TEMPLATES, environment
-from conformance.repro import NoScript, script
+from conformance.repro import script
 from conformance.results import ResultsError, full_texts, identity
 from conformance.site import CasePage, Site, VersionPage, part
 from conformance.wording import Fact, anchor, count, listed
@@ -299,10 +299,7 @@ class _Scripts:
             return ""
         check, card = found
         _, version = release_order(self.releases.get(check.framework, ""))
-        try:
-            return script(check, card, expected_outcome(check.expected, None if isinstance(version, str) else version))
-        except NoScript:
-            return ""
+        return script(check, card, expected_outcome(check.expected, None if isinstance(version, str) else version))
 
     def _read(self, topic: str) -> dict[str, tuple[Compiled, CaseCard]]:
         found: dict[str, tuple[Compiled, CaseCard]] = {}
