@@ -265,7 +265,7 @@ def array_of(name, spec):
     if spec["value"] is not None and spec["value"] != "arange":
         value = np.asarray(spec["value"])
         if value.dtype == object or value.dtype.kind in "US":
-            value = np.asarray(_numbers(spec["value"]))
+            value = np.asarray(numbers(spec["value"]))
         dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32", "c": "complex64"}[value.dtype.kind]
         array = value if shape is None else np.broadcast_to(value, shape)
     else:
@@ -320,10 +320,10 @@ def widen(array):
     return array.astype(kinds[array.dtype.kind]) if array.dtype.kind in kinds else array
 
 
-def _numbers(value):
+def numbers(value):
     """A nested list in which complex numbers are written as text."""
     if isinstance(value, list):
-        return [_numbers(child) for child in value]
+        return [numbers(child) for child in value]
     return complex(value) if isinstance(value, str) else value
 
 

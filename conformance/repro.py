@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.case import Spec
 from conformance.framework import Framework, Meshes, frameworks
-from conformance.host import seed_of
+from conformance.host import numbers, seed_of
 from conformance.judge import spec_text
 from conformance.library import CaseCard, Compiled
 from conformance.lower import Job, native_name
@@ -125,8 +125,8 @@ def _array(name: str, spec: dict[str, Any]) -> tuple[str, str]:
     """A NumPy expression for the input that `host.array_of` makes, and the name of its dtype."""
     shape = spec["shape"]
     if spec["value"] is not None and spec["value"] != "arange":
-        value = spec["value"]
-        dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32"}[np.asarray(value).dtype.kind]
+        value = numbers(spec["value"])  # type: ignore[no-untyped-call]
+        dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32", "c": "complex64"}[np.asarray(value).dtype.kind]
         text = f"np.array({_literal(value)}, dtype=np.{_stored(dtype)})"
         return (text if shape is None else f"np.full({shape}, {text})"), dtype
     dtype = spec["dtype"] or "float32"

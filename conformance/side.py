@@ -17,6 +17,7 @@ from conformance.framework import frameworks
 from conformance.merge import merged
 from conformance.pool import module_source
 from conformance.results import Key, Outline, ResultsError, outline, results_files
+from conformance.wording import count
 
 WORKED = (0, 1, 5)
 """Exit statuses of a run that came to its end, be it that nothing could run."""
@@ -35,10 +36,19 @@ def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incompl
 
     ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept.
     """
+    if is_file(text):
+        return Side(_from_files(Path(text), incomplete))
+    return release_side(pinned(text, companions), cases, fresh=fresh)
+
+
+def is_file(text: str) -> bool:
+    """Whether a user means a file or a folder, and no release."""
     path = Path(text)
-    if path.exists() or path.suffix in (".jsonl", ".partial"):
-        return Side(_from_files(path, incomplete))
-    release = pinned(text, companions)
+    return path.exists() or path.suffix in (".jsonl", ".partial")
+
+
+def release_side(release: Pinned, cases: Sequence[Path], *, fresh: bool = False) -> Side:
+    """Run cases on a release, or take the run that is kept. Raises ResultsError, or CannotInstall."""
     python = python_of(release)
     results = library.cache_path() / "runs" / f"{release.name}-{_digest(release.framework, cases)}.jsonl"
     if fresh or not results.exists():
@@ -66,6 +76,19 @@ def run_again(side: Side, cases: Sequence[Path], keys: Sequence[Key]) -> Outline
         results = Path(folder) / "again.jsonl"
         _run_checks(side.framework, side.python, files, [key.identity for key in keys], results)
         return outline(results)
+
+
+def again_where_it_failed(side: Side, cases: Sequence[Path]) -> Outline:
+    """The run of a release with another try at what crashed or did not end: a busy machine may have been why.
+
+    Raises ResultsError.
+    """
+    failed = [entry.key for entry in side.run.entries if side.run.check(entry).outcome in ("crashed", "timed-out")]
+    if not failed:
+        return side.run
+    print(f"running {count(len(failed), 'check')} again that crashed or did not end", file=sys.stderr, flush=True)
+    again = {entry.key.identity: entry for entry in run_again(side, cases, failed).entries}
+    return side.run._replace(entries=[again.get(entry.key.identity, entry) for entry in side.run.entries])
 
 
 def _run_checks(framework: str, python: Path, files: Sequence[Path], checks: Sequence[str], results: Path) -> None:
