@@ -524,6 +524,8 @@ def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
     data.update(seen.counts)
     if seen.layout:
         data["layout"] = seen.layout
+    if seen.collectives is not None:
+        data["collectives"] = seen.collectives
     if seen.derivation:
         data["derivation"] = seen.derivation
     if seen.unobservable:
