@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from conformance.difference import Values, difference
 from conformance.environment import lock, locked, pinned
-from conformance.framework import frameworks
 from conformance.results import (
     Base,
     Entry,
@@ -33,7 +32,7 @@ from conformance.results import (
     outline,
     results_files,
 )
-from conformance.side import again_where_it_failed, is_file, release_side, side
+from conformance.side import again_where_it_failed, baseline_name, is_file, ran, release_side, side
 from conformance.wording import count
 
 SAME = ("row", "parameters", "outcome", "expected", "passed", "because", "source", "trace")
@@ -49,7 +48,7 @@ class Kept(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.framework}-{self.version.public}"
+        return baseline_name(self.framework, self.version)
 
 
 class Written(NamedTuple):
@@ -66,14 +65,10 @@ class Written(NamedTuple):
 def kept(run: Outline) -> list[Kept]:
     """A run by frameworks, without what is kept for readers alone. Raises ResultsError where it doesn't say which release ran."""
     found = []
-    packages = run.header.environment.get("packages", {})
+    versions = ran(run)
     for name in sorted({_framework(entry.key) for entry in run.entries}):
-        said = packages.get(name, {})
-        versions = [said[each] for each in frameworks()[name].distributions if each in said] if name in frameworks() else []
-        try:
-            version = Version(versions[0])
-        except (IndexError, InvalidVersion):
-            raise ResultsError(f"{run.path} does not say which release of {name} was run") from None
+        if name not in versions:
+            raise ResultsError(f"{run.path} does not say which release of {name} was run")
         entries = [_plain(run, entry) for entry in run.entries if _framework(entry.key) == name]
         alone = only_needed(run._replace(entries=entries))
         environment = {
@@ -81,7 +76,7 @@ def kept(run: Outline) -> list[Kept]:
             for part, value in run.header.environment.items()
         }
         header = Header(run.header.conformance, environment, cases_digest(alone.cases.values()))
-        found.append(Kept(name, version, alone._replace(header=header)))
+        found.append(Kept(name, versions[name], alone._replace(header=header)))
     return found
 
 
@@ -98,7 +93,7 @@ def runs_of(
             found += kept(side(text, cases, companions).run)
             continue
         release = pinned(text, companions)
-        listed = folder / f"{release.framework}-{release.version.public}.txt"
+        listed = folder / f"{baseline_name(release.framework, release.version)}.txt"
         if listed.exists() and not release.companions:
             release = locked(listed)
         run = again_where_it_failed(release_side(release, cases, fresh=fresh), cases)

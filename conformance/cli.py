@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import difflib
+import functools
 import gc
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,7 @@ from conformance.merge import write_merged
 from conformance.repro import script
 from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
 from conformance.selection import DEVICES, Selection, SelectionError
-from conformance.side import release_run, side
+from conformance.side import is_file, release_run, side
 from conformance.wording import count
 
 EXIT_STATUS = """\
@@ -404,7 +406,11 @@ def gate(given: argparse.Namespace) -> int:
     cases = _files_exist(given.paths)
     names = given.before, given.after
     try:
-        before, after = (side(text, cases, given.companions, incomplete=given.incomplete, fresh=given.fresh) for text in names)
+        take = functools.partial(side, cases=cases, companions=given.companions, incomplete=given.incomplete, fresh=given.fresh)
+        before = take(given.before)
+        after = take(given.after)
+        if Path(given.before).is_dir():
+            before = take(given.before, beside=after.run)
         judged = verdict(compare(before.run, after.run), contract, datetime.date.today())
         judged = judged.without(unsteady(judged.counting, (before, after), cases))
     except (ResultsError, CannotInstall) as error:
@@ -412,6 +418,8 @@ def gate(given: argparse.Namespace) -> int:
         return 2
     found = findings(judged, (before, after), names, given.paths)
     print(announce.terminal(found))
+    if found.status == 1 and Path(given.before).is_dir() and is_file(given.after):
+        print(f"\nIf it is to be so: conformance baseline {shlex.quote(given.after)} -o {shlex.quote(given.before)}")
     if given.annotations and found.counting:
         print(announce.github(found))
     for path, text in _written(given, found):

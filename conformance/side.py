@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.version import InvalidVersion, Version
+
 from conformance import library
 from conformance.environment import Pinned, pinned, python_of
 from conformance.framework import frameworks
@@ -31,13 +33,22 @@ class Side(NamedTuple):
     python: Path | None = None
 
 
-def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incomplete: bool = False, fresh: bool = False) -> Side:
+def side(
+    text: str,
+    cases: Sequence[Path],
+    companions: Sequence[str],
+    *,
+    incomplete: bool = False,
+    fresh: bool = False,
+    beside: Outline | None = None,
+) -> Side:
     """Read or make the run. Raises ResultsError, or CannotInstall.
 
-    ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept.
+    ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept. ``beside``: what it
+    is to be compared with, which tells one of several releases in a folder from the others.
     """
     if is_file(text):
-        return Side(_from_files(Path(text), incomplete))
+        return Side(_from_files(Path(text), incomplete, beside))
     return release_side(pinned(text, companions), cases, fresh=fresh)
 
 
@@ -126,12 +137,12 @@ def _that_started(results: Path, release: Pinned) -> Outline:
     return run
 
 
-def _from_files(path: Path, incomplete: bool) -> Outline:
-    """One file, or all files of a folder as one run."""
+def _from_files(path: Path, incomplete: bool, beside: Outline | None) -> Outline:
+    """One file, or those of a folder as one run."""
     files = results_files(path)
     if not files:
         raise ResultsError(f"there is no results file in {path}")
-    runs = [outline(file) for file in files]
+    runs = _one_release_each([outline(file) for file in files], beside)
     for run in runs:
         if not run.complete and not incomplete:
             raise ResultsError(f"{run.path} is incomplete, for its run did not end: run it again, or say --incomplete")
@@ -141,6 +152,37 @@ def _from_files(path: Path, incomplete: bool) -> Outline:
     if (shard := run.header.shard) and shard.of > 1 and not incomplete:
         raise ResultsError(f"{run.path} is shard {shard.index} of {shard.of}: merge them first, or say --incomplete")
     return run._replace(complete=run.complete and (shard is None or shard.of == 1))
+
+
+def _one_release_each(runs: list[Outline], beside: Outline | None) -> list[Outline]:
+    """Of baselines, which are called by their releases, one a framework: the release that is beside, or else the newest."""
+    if any(run.path.stem not in [baseline_name(*each) for each in ran(run).items()] for run in runs):
+        return runs
+    wanted = ran(beside) if beside else {}
+    best: dict[str, Version] = {}
+    for run in runs:
+        for name, version in ran(run).items():
+            best[name] = max(version, best.get(name, version), key=lambda each: (each == wanted.get(name), each))
+    return [run for run in runs if all(best[name] == version for name, version in ran(run).items())]
+
+
+def baseline_name(framework: str, version: Version) -> str:
+    """The name of the file that keeps the run of a release."""
+    return f"{framework}-{version.public}"
+
+
+def ran(run: Outline) -> dict[str, Version]:
+    """Which release of each framework was run, as far as the file says it."""
+    packages = run.header.environment.get("packages")
+    found = {}
+    for name, of in packages.items() if isinstance(packages, dict) else ():
+        for each in frameworks()[name].distributions if name in frameworks() else ():
+            try:
+                found[name] = Version(of[each])
+                break
+            except (KeyError, TypeError, InvalidVersion):
+                continue
+    return found
 
 
 def _digest(framework: str, cases: Sequence[Path]) -> str:

@@ -209,3 +209,21 @@ def test_cases_that_were_edited_since(tmp_path):
     baseline.write(tmp_path / "kept", baseline.kept(outline(path)))
     old = read(tmp_path / "kept/jax-0.10.2.jsonl")
     assert old.cases["area/topic/sum"].digest == "d"
+
+
+# --- the gate against a folder
+
+
+def test_the_gate_takes_the_release_that_the_other_side_ran_or_the_newest(tmp_path, capsys):
+    kept(tmp_path, ("0.9.2", check(observation=seen(2.0))), ("0.10.2", check()))
+    write(tmp_path / "same.jsonl", check(observation=seen(2.0)), **packages("0.9.2"))
+    write(tmp_path / "later.jsonl", check(), **packages("0.11.0"))
+    folder = str(tmp_path / "kept")
+    assert main(["gate", folder, str(tmp_path / "same.jsonl")]) == 0
+    assert main(["gate", folder, str(tmp_path / "later.jsonl")]) == 0
+    assert "jax 0.10.2 -> 0.11.0" in capsys.readouterr().out
+    write(tmp_path / "other.jsonl", check(observation=seen(3.0)), **packages("0.10.2"))
+    assert main(["gate", folder, str(tmp_path / "other.jsonl")]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"If it is to be so: conformance baseline {tmp_path}/other.jsonl -o {folder}"
+    )

@@ -422,8 +422,9 @@ def test_three_thousand_checks_fit_a_page() -> None:
 
 
 def test_colours_can_be_told_from_their_background() -> None:
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in style.split("prefers-color-scheme: dark")[:2])
+    style = (TEMPLATES / "parts.css").read_text(encoding="utf-8")
+    pairs_of = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
+    light, dark = ({name: pair[side] for name, *pair in pairs_of} for side in (0, 1))
     for colours in (light, dark):
         pairs = [(name, f"{name}-bg") for name in ("good", "bad", "crash", "gone", "t0", "t1", "t2", "t3", "warn")]
         pairs += [(name, on) for on in ("paper", "card") for name in ("ink", "quiet", "link", "good", "bad", "gone", "t0")]
