@@ -14,8 +14,9 @@ from conformance.framework import frameworks
 from conformance.history import Span, Timeline
 from conformance.kinds import Kind, kind
 from conformance.page import Column
-from conformance.results import CaseLine, CheckLine
+from conformance.results import CaseLine, CheckLine, Key
 from conformance.site import Site, address
+from conformance.wording import anchor
 
 FORMAT = 1
 KINDS = list(Kind)
@@ -95,8 +96,8 @@ def case_data(site: Site, identity: str, full: dict[str, Any]) -> bytes:
 _DIGEST = re.compile(r'(?<=\(all of it: )[0-9a-f]{16}|(?<="digest":")[0-9a-f]{16}')
 
 
-def _check(check: CheckLine, release: str, pasts: dict[Any, list[Stretch]]) -> Check:
-    key = (check.case, check.row, check.target)
+def _check(check: CheckLine, release: str, pasts: dict[Key, list[Stretch]]) -> Check:
+    key = Key(check.case, check.row, check.target)
     return Check(
         check.target, check.row, check.parameters, release, kind(check), check.outcome, check.expected, check.observation,
         check.expectation, check.because, check.against, check.evidence, check.source, pasts.get(key, []),
@@ -137,12 +138,15 @@ def index_script(site: Site) -> str:
 
 
 def _target(line: Timeline, column: Column) -> list[Any]:
-    return [column.target, column.framework, column.mode, column.device, target_file(column.target), line.versions]
+    return [column.target, column.framework, column.mode, column.device, target_file(line, column.target), line.versions]
 
 
-def target_file(target: str) -> str:
-    """The script with what one target showed."""
-    return f"files/targets/{re.sub(r'[^a-z0-9.]+', '-', target.lower())}.js"
+def target_file(line: Timeline, target: str) -> str:
+    """The script with what one target showed. A target that is compiled for a device may be so on several others."""
+    here = f"{target} {line.device}" if line.device and not target.endswith(f"@{line.device}") else target
+    plain = re.fullmatch(r"[\w-]+(/\w+)?:[\w-]*@\w*( \w+)?", here, re.ASCII) and len(here) < 100
+    name = here.translate(str.maketrans("/: ", "~..")) if plain else anchor(f"{here} ")
+    return f"files/targets/{name}.js"
 
 
 def target_script(line: Timeline, target: str, numbers: dict[str, int], checks: list[tuple[str, str, list[Span]]]) -> str:
@@ -163,7 +167,7 @@ def target_script(line: Timeline, target: str, numbers: dict[str, int], checks: 
             for span in spans
         ]
         said.append([numbers[case], rows.setdefault(row, len(rows)), stretches])
-    return _script(target, {"outcomes": list(outcomes), "rows": list(rows), "checks": said})
+    return _script(target_file(line, target), {"outcomes": list(outcomes), "rows": list(rows), "checks": said})
 
 
 def _script(name: str, data: Any) -> str:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import msgspec
-
 from conformance.expand import CONFORMS
 from conformance.framework import BUILTIN
 from conformance.history import own_versions
@@ -430,14 +428,19 @@ def sides(book: Book, identity: str) -> list[Side]:
 
 def styles(checks: list[CheckLine]) -> dict[tuple[Kind, str], str]:
     """(kind, outcome) -> classes. Each named outcome of a case has a tint, the first one to be met the first tint."""
-    styles: dict[tuple[Kind, str], str] = {}
-    tints: dict[str, int] = {}
+    found: dict[tuple[Kind, str], str] = {}
     for check in sorted(checks, key=lambda check: (natural(check.row), column_order(column_of(0, check.target)))):
-        what = kind(check)
-        tinted = what in (Kind.NAMED, Kind.OPEN) and check.outcome != CONFORMS
-        tint = f" t{tints.setdefault(check.outcome, len(tints)) % TINTS}" if tinted else ""
-        styles[what, check.outcome] = f"{what}{tint}"
-    return styles
+        if (what := kind(check), check.outcome) not in found:
+            found[what, check.outcome] = tinted(what, check.outcome, found)
+    return found
+
+
+def tinted(what: Kind, outcome: str, others: dict[tuple[Kind, str], str]) -> str:
+    """The classes of an outcome that is not among the others."""
+    if what not in (Kind.NAMED, Kind.OPEN) or outcome == CONFORMS:
+        return str(what)
+    named = list(dict.fromkeys(name for each, name in others if each in (Kind.NAMED, Kind.OPEN) and name != CONFORMS))
+    return f"{what} t{(named.index(outcome) if outcome in named else len(named)) % TINTS}"
 
 
 def _rows(
@@ -528,10 +531,10 @@ def _evidence(
     book: Book, checks: list[tuple[Column, CheckLine]], css: dict[tuple[Kind, str], str]
 ) -> tuple[list[Evidence], dict[int, tuple[str, str]]]:
     """Evidence, shared by the checks that have the same; and of each check its place and its evidence. What fails is first."""
-    shared: dict[bytes, list[tuple[Column, CheckLine]]] = {}
+    shared: dict[str, list[tuple[Column, CheckLine]]] = {}
     for column, check in sorted(checks, key=lambda pair: (natural(pair[1].row), column_order(pair[0]))):
-        judged = [check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against]
-        shared.setdefault(msgspec.json.encode([*judged, check.evidence]), []).append((column, check))
+        judged = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
+        shared.setdefault(repr((*judged, check.evidence)), []).append((column, check))
     groups = sorted(shared.values(), key=lambda pairs: kind(pairs[0][1]) not in FAILING)
     made, found = [], {}
     for pairs in groups:

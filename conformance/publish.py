@@ -274,7 +274,7 @@ class _Pages:
                 if key.case in numbers:
                     by_target.setdefault(key.target, []).append((key.case, key.row, spans))
             for target, checks in by_target.items():
-                yield target_file(target), target_script(line, target, numbers, sorted(checks))
+                yield target_file(line, target), target_script(line, target, numbers, sorted(checks))
 
     def _sitemap(self) -> str:
         urls = "".join(f"<url><loc>{escape(self.base)}/{quote(address)}</loc></url>\n" for address in self.addresses)
@@ -339,8 +339,8 @@ def _asset(name: str) -> str:
 
 
 def _find(**said: str) -> str:
-    """The address of a filter."""
-    return f"find.html#{urlencode({name: value for name, value in said.items() if value})}"
+    """The address of a filter; what is too long to be a part of one is left out."""
+    return f"find.html#{urlencode({name: value for name, value in said.items() if value and len(value) <= 200})}"
 
 
 def _first_shifts(page: VersionPage) -> list[Any]:

@@ -94,6 +94,8 @@ class Rules:
     def row(self, place: Place, case: Case) -> Iterator[Mistake]:
         """What has to be checked again once parameters are filled in."""
         yield from self.devices(place, case)
+        if "reshard" in _words([case.program, case.define]) and not case.mesh:
+            yield self.mistake(place, "reshard() lays something out over a mesh: the case has none")
         for name in ("inputs", "state", "at"):
             yield from self.inputs((*place, name), getattr(case, name), case)
         for index, step in enumerate(case.steps):

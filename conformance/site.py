@@ -32,6 +32,7 @@ from conformance.page import (
     place,
     sides,
     styles,
+    tinted,
 )
 from conformance.results import CheckLine, Key
 from conformance.wording import Fact, anchor, count, listed, safe
@@ -354,7 +355,11 @@ class Site:
         )
 
     def _pasts(self, identity: str) -> list[Past]:
-        css = self._styles(identity)
+        css = dict(self._styles(identity))
+        for _, _, spans in self.spans[identity]:
+            for span in spans:
+                if span.kind is not None and (span.kind, span.outcome) not in css:
+                    css[span.kind, span.outcome] = tinted(span.kind, span.outcome, css)
         pasts = []
         for line, mine in itertools.groupby(self.spans[identity], key=lambda each: each[0]):
             pasts.append(_past(line, [(key, spans) for _, key, spans in mine], css, self.book))
