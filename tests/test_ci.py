@@ -34,7 +34,9 @@ def test_a_file_is_as_its_published_schema_says(file, schema):
 def commands(text: str) -> list[str]:
     """The calls of the command in a text, without what a shell adds to them."""
     text = re.sub(r"\$\{\{.*?\}\}", "X", re.sub(r"\\\n\s*", " ", text))
-    found = re.findall(r"^\s*(?:- |run: |- run: |show it: )?(conformance (?:run|gate|merge|bisect|repro) .*)$", text, re.M)
+    found = re.findall(
+        r"^\s*(?:- |run: |- run: |show it: )?(conformance (?:run|gate|merge|baseline|bisect|repro) .*)$", text, re.M
+    )
     return [re.split(r" (?:\|\||>|&&) ", command)[0] for command in found]
 
 
