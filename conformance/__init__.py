@@ -31,6 +31,7 @@ The modules follow the flow of a case; each imports only from those above it::
     repeat       several runs of one thing -> what is not stable
     bisection    the releases between two -> the first that differs
     side         what a user compares -> a run
+    baseline     runs of releases -> a folder of files that is kept
     recheck      what changed -> what holds when it is looked for again
     findings     a verdict -> all that is said of it, as plain types
     announce     that, for people and machines

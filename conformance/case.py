@@ -16,6 +16,7 @@ Literal = Number | str | list[Any] | dict[str, Any] | None
 Device = Annotated[str, Meta(pattern="^[0-9]+$", description="the number of a device")]
 Bounds = Annotated[str, Meta(pattern=r"^([0-9]+:[0-9]+|\$.*)$", description="start:stop")]
 Size = Annotated[int, Meta(ge=1)]
+Partial = dict[str, Annotated[str, Meta(description="how the parts are reduced: sum, avg, max, min or product")]] | str
 Split = list[str | list[str] | None] | str
 NotNegative = Annotated[float, Meta(ge=0)]
 
@@ -39,12 +40,10 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     split: Annotated[Split | UnsetType, Meta(description="the mesh axis, or axes, that split each dimension of the result")] = (
         UNSET
     )
-    partial: Annotated[list[str] | str | UnsetType, Meta(description="mesh axes over which the result is still to be summed")] = (
-        UNSET
-    )
+    partial: Annotated[Partial | UnsetType, Meta(description="mesh axes over which the result is still to be reduced")] = UNSET
     local_shape: Annotated[list[int] | str | UnsetType, Meta(description="the shape of the slice on each device")] = UNSET
     slices: Annotated[
-        dict[Device, list[Bounds]] | str | UnsetType,
+        dict[Device, list[Bounds] | str] | str | UnsetType,
         Meta(description="device number -> start:stop of the global array, per dimension"),
     ] = UNSET
     shards: Annotated[dict[Device, Any] | str | UnsetType, Meta(description="device number -> the values that it holds")] = UNSET
@@ -95,9 +94,7 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     fill: Annotated[str | UnsetType, Meta(description="normal, uniform, arange, zeros, ones or integers")] = UNSET
     value: Annotated[Literal | UnsetType, Meta(description="a literal, broadcast to the shape; or `arange`")] = UNSET
     split: Annotated[Split | UnsetType, Meta(description="the mesh axis, or axes in order, that split each dimension")] = UNSET
-    partial: Annotated[
-        list[str] | str | UnsetType, Meta(description="mesh axes along which each device holds an equal part of a sum")
-    ] = UNSET
+    partial: Annotated[Partial | UnsetType, Meta(description="mesh axes along which each device holds a part")] = UNSET
     python: Annotated[Literal | UnsetType, Meta(description="a Python value, not an array")] = UNSET
     items: Annotated[list[AnyInput] | str | UnsetType, Meta(description="a Python list of inputs")] = msgspec.field(
         default=UNSET, name="list"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import difflib
+import functools
 import gc
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,7 @@ from conformance.merge import write_merged
 from conformance.repro import script
 from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
 from conformance.selection import DEVICES, Selection, SelectionError
-from conformance.side import release_run, side
+from conformance.side import is_file, release_run, side
 from conformance.wording import count
 
 EXIT_STATUS = """\
@@ -52,6 +54,13 @@ exit status:
   1  behaviour has changed
   2  the two could not be compared
   4  an option, a contract or a path that can mean nothing
+"""
+
+BASELINE_STATUS = """\
+exit status:
+  0  written
+  2  a release could not be run
+  4  an option or a path that can mean nothing
 """
 
 BISECT_STATUS = """\
@@ -160,6 +169,16 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("--json", metavar="FILE", help="write JSON; docs/gate.schema.json is its schema")
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
+
+    door = _door(doors, "baseline", baseline, "keep runs of releases in a folder, to compare with later", BASELINE_STATUS)
+    door.add_argument(
+        "runs", nargs="*", metavar="RUN",
+        help="a release, a results file, or a folder of them (default: the releases that the folder has a list of)",
+    )  # fmt: skip
+    door.add_argument("-o", dest="directory", required=True, metavar="DIR")
+    door.add_argument("--with", dest="companions", action="append", default=[], metavar="REQ", help="install along with releases")
+    door.add_argument("--fresh", action="store_true", help="run releases anew, though a run of the same cases is kept")
+    _paths_option(door)
 
     door = _door(doors, "bisect", bisect, "which release brought a change", BISECT_STATUS)
     door.add_argument("case", metavar="CASE", help="area/topic/case")
@@ -387,7 +406,11 @@ def gate(given: argparse.Namespace) -> int:
     cases = _files_exist(given.paths)
     names = given.before, given.after
     try:
-        before, after = (side(text, cases, given.companions, incomplete=given.incomplete, fresh=given.fresh) for text in names)
+        take = functools.partial(side, cases=cases, companions=given.companions, incomplete=given.incomplete, fresh=given.fresh)
+        before = take(given.before)
+        after = take(given.after)
+        if Path(given.before).is_dir():
+            before = take(given.before, beside=after.run)
         judged = verdict(compare(before.run, after.run), contract, datetime.date.today())
         judged = judged.without(unsteady(judged.counting, (before, after), cases))
     except (ResultsError, CannotInstall) as error:
@@ -395,6 +418,8 @@ def gate(given: argparse.Namespace) -> int:
         return 2
     found = findings(judged, (before, after), names, given.paths)
     print(announce.terminal(found))
+    if found.status == 1 and Path(given.before).is_dir() and is_file(given.after):
+        print(f"\nIf it is to be so: conformance baseline {shlex.quote(given.after)} -o {shlex.quote(given.before)}")
     if given.annotations and found.counting:
         print(announce.github(found))
     for path, text in _written(given, found):
@@ -420,6 +445,24 @@ def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path,
         yield Path(given.html), render_findings(found)
     if given.json:
         yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
+
+
+def baseline(given: argparse.Namespace) -> int:
+    """Keep runs in a folder."""
+    from conformance.baseline import changed, locks, runs_of, write
+
+    folder, cases = Path(given.directory), _files_exist(given.paths)
+    texts = given.runs or locks(folder)
+    if not texts:
+        raise UserError(f"{folder} lists no release to run again: name one, such as jax==0.9.2")
+    try:
+        runs = runs_of(folder, texts, given.companions, cases, fresh=given.fresh)
+    except (ResultsError, CannotInstall) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    for each in write(folder, runs):
+        print(line(f"{each.path}: {changed(each)}"))
+    return 0
 
 
 def bisect(given: argparse.Namespace) -> int:

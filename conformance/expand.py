@@ -398,7 +398,7 @@ def _contradict(part: str, x: Any, other: str, y: Any, close: Tolerance) -> bool
         return not set([x] if isinstance(x, str) else x) & set([y] if isinstance(y, str) else y)
     if part == "dtype" and isinstance(x, str) != isinstance(y, str):
         return any(dtype != x for dtype in y) if isinstance(x, str) else any(dtype != y for dtype in x)
-    if part in ("slices", "cotangents"):
+    if part in ("slices", "shards", "cotangents"):
         return any(x[key] != y[key] for key in x.keys() & y.keys())
     return bool(x != y)
 

@@ -89,9 +89,6 @@ def run(runtime, job):
             for kind, payload in job["steps"]:
                 step += 1
                 _step(runtime, job, kind, payload, space, counter, observation)
-            if job["collectives"]:
-                seen = runtime.collectives(space["program"], list(made.values()))
-                observation.update({} if seen is None else {"collectives": sorted(set(seen))})
     except Unobservable as error:
         observation["unobservable"] = str(error)
     except Exception as error:  # whatever the code under test raises is what is to be observed
@@ -139,7 +136,10 @@ def _step(runtime, job, kind, payload, space, counter, observation):
         exec(_python(payload, "step", "exec"), space)
         return
     before = counter.read() if counter else {}
-    result = eval(_python(payload, "step", "eval"), space)
+    with runtime.collectives() if job["collectives"] else contextlib.nullcontext() as seen:
+        result = eval(_python(payload, "step", "eval"), space)
+    if seen is not None:
+        observation["collectives"] = sorted(set(seen))
     observation["results"].append(_observed(runtime, result, job))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])
@@ -255,7 +255,7 @@ def _make(runtime, name, spec, job):
     if job["float64"]:
         return widen(array)
     if spec.get("split") is not None:
-        return runtime.place(array, dtype, job["grid"], spec["split"], spec["partial"] or [])
+        return runtime.place(array, dtype, job["grid"], spec["split"], spec["partial"] or {})
     return runtime.put(array, dtype)
 
 
@@ -365,7 +365,7 @@ class _Distributed:
 
 
 def assembled(layout):
-    """The global array, and whether each device holds its slice of it. The parts of a sum are added up."""
+    """The global array, and whether each device holds its slice of it. Parts that are still to be reduced are reduced."""
     parts, right = {}, True
     for _, bounds, part, array in layout["shards"]:
         whole, known = parts.setdefault(part, (np.zeros(layout["shape"], array.dtype), np.zeros(layout["shape"], bool)))
@@ -378,8 +378,12 @@ def assembled(layout):
         known[here] = True
     if not all(known.all() for _, known in parts.values()):
         raise ValueError("no device holds all of the array's elements")
-    first, *others = [whole for whole, _ in parts.values()]
-    return functools.reduce(np.add, others, first), right and not others
+    stack = np.stack([whole for whole, _ in parts.values()])
+    (how,) = set(layout["partial"].values()) or {"sum"}  # of one part, where nothing is to be reduced
+    return getattr(stack, _REDUCTIONS[how])(axis=0).astype(stack.dtype), right and not layout["partial"]
+
+
+_REDUCTIONS = {"sum": "sum", "avg": "mean", "max": "max", "min": "min", "product": "prod"}
 
 
 def described(layout):

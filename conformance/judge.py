@@ -49,11 +49,11 @@ class Observation(NamedTuple):
     counts: dict[str, list[int]]
     layout: dict[str, Any] | None
     """Of a result that is spread over devices: axes, split, partial, local_shape, slices, and shards that are not such slices."""
-    collectives: list[str] | None
-    """None where they are not observed."""
     derivation: dict[str, Any] | None
     unobservable: str = ""
     """Why the result could not be brought back, where it could not."""
+    collectives: list[str] | None = None
+    """Kinds of communication between devices; None where they are not observed."""
 
 
 class Verdict(NamedTuple):
@@ -71,9 +71,9 @@ def decode(reply: dict[str, Any]) -> Observation:
         reply.get("raised"),
         counts,
         reply.get("layout"),
-        reply.get("collectives"),
         reply.get("derivation"),
         reply.get("unobservable", ""),
+        reply.get("collectives"),
     )
 
 
@@ -216,12 +216,12 @@ def _split(seen: Observation, demand: Any, parts: Any, reference: Observation | 
     split, partial = seen.layout["split"], seen.layout["partial"]
     if split != demand:
         return f"the result is split by {_plain(split)}, not {_plain(demand)}"
-    return f"the result is still to be summed over {_plain(partial)}" if partial and "partial" not in parts else ""
+    return f"the result is still to be reduced: {_plain(partial)}" if partial and "partial" not in parts else ""
 
 
 def _partial(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
-    partial = seen.layout["partial"] if seen.layout else []
-    return "" if partial == demand else f"the result is still to be summed over {_plain(partial)}, not {_plain(demand)}"
+    partial = seen.layout["partial"] if seen.layout else {}
+    return "" if partial == demand else f"the result is still to be reduced: {_plain(partial)}, not {_plain(demand)}"
 
 
 def _shards(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:

@@ -117,7 +117,7 @@ def _input(name: str, spec: dict[str, Any], framework: Framework) -> str:
     if spec["split"] is None or framework.meshes is None:
         return text
     split = ", ".join(repr(tuple(axis) if isinstance(axis, list) else axis) for axis in spec["split"])
-    partial = ", ".join(map(repr, spec["partial"] or ()))
+    partial = ", ".join(f"{axis!r}: {how!r}" for axis, how in (spec["partial"] or {}).items())
     return framework.meshes.place.replace("SPLIT", split).replace("PARTIAL", partial).replace("ARRAY", text)
 
 

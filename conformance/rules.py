@@ -35,8 +35,9 @@ VERDICTS = ("unexpected", "crashed", "timed-out", "unsupported", "not-run")
 """Names that say something else than what was observed."""
 
 _PYTHON_DTYPES = ("int", "float", "complex", "str")
-_LISTS = ("values", "rows", "shape", "traces", "graphs", "compiles", "split", "partial", "local_shape", "devices", "collectives")
+_LISTS = ("values", "rows", "shape", "traces", "graphs", "compiles", "local_shape", "devices", "collectives")
 _OF_DEVICES = ("split", "partial", "local_shape", "slices", "shards", "devices", "collectives")
+REDUCTIONS = ("sum", "avg", "max", "min", "product")
 COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
 _PER_CALL = ("values", "traces", "graphs", "compiles")
 _RESULTS = ("value", "values", "every", "rows", "shape", "dtype", "agree")
@@ -93,6 +94,8 @@ class Rules:
     def row(self, place: Place, case: Case) -> Iterator[Mistake]:
         """What has to be checked again once parameters are filled in."""
         yield from self.devices(place, case)
+        if "reshard" in _words([case.program, case.define]) and not case.mesh:
+            yield self.mistake(place, "reshard() lays something out over a mesh: the case has none")
         for name in ("inputs", "state", "at"):
             yield from self.inputs((*place, name), getattr(case, name), case)
         for index, step in enumerate(case.steps):
@@ -249,7 +252,8 @@ class Rules:
             if entries is UNSET or is_open(entries):
                 continue
             if isinstance(entries, str):
-                yield self.mistake((*place, name), f"{name!r}: {short(entries)} is not a list")
+                kind = "list" if name == "split" else "mapping"
+                yield self.mistake((*place, name), f"{name!r}: {short(entries)} is not a {kind}")
                 continue
             axes = [axis for entry in entries for axis in (entry if isinstance(entry, list) else [entry]) if axis is not None]
             for axis in axes:
@@ -260,6 +264,8 @@ class Rules:
                 elif axis in seen:
                     yield self.mistake((*place, name), f"the axis {axis!r} is used twice")
                 seen.append(axis)
+        for axis, reduction in partial.items() if isinstance(partial, dict) else ():
+            yield from self.known((*place, "partial", axis), "reduction", reduction, REDUCTIONS)
 
     def devices(self, place: Place, case: Case) -> Iterator[Mistake]:
         if math.prod(case.mesh.values()) > MAX_DEVICES:
@@ -483,8 +489,6 @@ class Rules:
             yield from self.split(place, spec.split, spec.partial, case)
         for index, name in enumerate(spec.collectives if isinstance(spec.collectives, list) else ()):
             yield from self.known((*place, "collectives", index), "collective", name, COLLECTIVES)
-        if spec.collectives is not UNSET and case.steps:
-            yield self.mistake((*place, "collectives"), "collectives are observed of a program, not of steps", key=True)
         for name in ("slices", "shards"):
             held = getattr(spec, name)
             if isinstance(held, str) and not is_open(held):

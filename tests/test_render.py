@@ -252,11 +252,12 @@ def test_evidence_is_readable() -> None:
     raised = {"classes": ["TypeError", "Exception", "BaseException"], "step": 0, "message": "no booleans\n"}
     arrays = [{"dtype": "float32", "shape": [], "value": "nan"}, {"dtype": "int8", "shape": [99], "digest": "d", "first": [1, 2]}]
     derivation = {"linear": [["a", "mul", ["xt", 4.0]]], "result": "a", "cotangents": None}
-    layout = {"local_shape": [[2, 3]], "slices": {"0": ["0:2", "0:3"]}}
+    layout = {"split": ["x", None], "local_shape": [[2, 3]], "slices": {"0": ["0:2", "0:3"]}}
     seen = {"results": arrays, "traces": [1, 0], "raised": raised, "derivation": derivation, "layout": layout}
     spec = {"value": {"reference": {"dtype": "float64", "shape": [1], "value": [0.5]}}, "shape": [2, 3]}
     (evidence,) = view([a_run(a_check(observation=seen, expectation=spec))]).areas[0].cases[0].evidence
     assert [fact[:2] for fact in evidence.expected] == [("value (reference)", "float64[1]  [0.5]"), ("shape", "[2, 3]")]
+    assert evidence.seen[-1].picture.startswith("<svg")
     assert [fact[:2] for fact in evidence.seen] == [
         ("call 0", "float32[]  nan"),
         ("call 1", "int8[99]  digest d\nfirst [1, 2]"),
@@ -266,6 +267,7 @@ def test_evidence_is_readable() -> None:
         ("text", "no booleans"),
         ("linear", "a = mul(xt, 4.0)"),
         ("result", "a"),
+        ("split", "[x, none]"),
         ("local shape", "[[2, 3]]"),
         ("slices", "device 0: [0:2, 0:3]"),
     ]

@@ -132,8 +132,8 @@ def custom_vjp(f, forward, backward):
     return Custom.apply
 """,
         "placements": """\
-def placements(split, partial=()):
-    found = {name: Partial() if name in partial else Replicate() for name in mesh.mesh_dim_names}
+def placements(split, partial={}):
+    found = {name: Partial(partial[name]) if name in partial else Replicate() for name in mesh.mesh_dim_names}
     for dimension, axes in enumerate(split):
         for name in [axes] if isinstance(axes, str) else axes or ():
             found[name] = Shard(dimension)
@@ -230,13 +230,13 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor""",
         before="",
         after="""\
-from torch.distributed._local_tensor import LocalTensorMode
+from torch.distributed._local_tensor import LocalTensorMode, rank_map
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 torch.distributed.init_process_group('fake', store=FakeStore(), rank=0, world_size=8)
 LocalTensorMode(8).__enter__()  # eight ranks in this process""",
         mesh="mesh = DeviceMesh('cpu', torch.tensor(ORDER).reshape(SIZES), mesh_dim_names=NAMES)",
-        place="distribute_tensor(ARRAY, mesh, placements([SPLIT], [PARTIAL]))",
+        place="distribute_tensor(rank_map(lambda rank: ARRAY), mesh, placements([SPLIT], {PARTIAL}))",
         shown="RESULT.placements, RESULT.to_local()",
         communication="""\
 from torch.distributed.tensor.debug import CommDebugMode

@@ -9,6 +9,8 @@ import tempfile
 import numpy as np
 
 _dump = None
+_kind = "CPU"
+"""TensorFlow's name of the device."""
 _heard = []
 
 
@@ -18,15 +20,15 @@ class _Listener(logging.Handler):
 
 
 def start(device, several):
-    global tf, _dump
+    global tf, _dump, _kind
     # TensorFlow has no public counter of XLA compiles, so XLA is told to write down each one.
     _dump = tempfile.mkdtemp(prefix="conformance-xla-")
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_dump_to={_dump} --xla_dump_hlo_as_text"
     import tensorflow as tf
 
     logging.getLogger("tensorflow").addHandler(_Listener())
-    kind = {"cuda": "GPU"}.get(device, device.upper())
-    if not tf.config.list_physical_devices(kind):
+    _kind = {"cuda": "GPU"}.get(device, device.upper())
+    if not tf.config.list_physical_devices(_kind):
         visible = sorted({d.device_type.lower() for d in tf.config.list_physical_devices()})
         raise RuntimeError(f"tensorflow {tf.__version__} sees no {device}; it has: {', '.join(visible)}")
     tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -114,13 +116,13 @@ def derive(function, point):
 
 
 def devices():
-    return len(tf.config.list_logical_devices("CPU"))
+    return len(tf.config.list_logical_devices(_kind))
 
 
 def mesh(axes, order):
     from tensorflow.experimental import dtensor
 
-    return dtensor.create_mesh(list(axes.items()), devices=[f"CPU:{i}" for i in order])
+    return dtensor.create_mesh(list(axes.items()), devices=[f"{_kind}:{i}" for i in order])
 
 
 def place(array, dtype, mesh, split, partial):
@@ -135,7 +137,7 @@ def layout(value):
     """What TensorFlow says of a tensor's layout, and what its devices hold."""
     from tensorflow.experimental import dtensor
 
-    if not isinstance(value, tf.Tensor) or not dtensor.num_local_devices("CPU") or not _is_distributed(value):
+    if not isinstance(value, tf.Tensor) or not dtensor.is_dtensor(value):
         return None
     found = dtensor.fetch_layout(value)
     axes = dict(zip(found.mesh.dim_names, found.mesh.shape()))
@@ -147,18 +149,8 @@ def layout(value):
             bounds.append((index * size // count, (index + 1) * size // count))
         shards.append((int(local.device.rpartition(":")[2]), bounds, (), get(local)[0]))
     split = [None if axis == dtensor.UNSHARDED else axis for axis in found.sharding_specs]
-    return {"axes": axes, "split": split, "partial": [], "shape": tuple(value.shape), "shards": shards, "dtype": value.dtype.name}
+    return {"axes": axes, "split": split, "partial": {}, "shape": tuple(value.shape), "shards": shards, "dtype": value.dtype.name}
 
 
-def _is_distributed(value):
-    from tensorflow.experimental import dtensor
-
-    try:
-        dtensor.fetch_layout(value)
-    except (tf.errors.InvalidArgumentError, RuntimeError, ValueError):
-        return False
-    return True
-
-
-def collectives(function, arguments):
-    return None  # TensorFlow does not say
+def collectives():
+    return contextlib.nullcontext()  # TensorFlow does not say

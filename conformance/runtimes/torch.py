@@ -9,6 +9,8 @@ import numpy as np
 import torch
 
 _device = "cpu"
+_ranks = False
+"""Whether this process is eight ranks."""
 _heard = []
 
 
@@ -39,7 +41,8 @@ def scope(x64):
 
 
 def put(array, dtype):
-    return torch.tensor(array, device=_device).to(getattr(torch, dtype))
+    tensor = torch.tensor(array, device=_device).to(getattr(torch, dtype))
+    return _on_each_rank(tensor) if _ranks else tensor
 
 
 def get(value):
@@ -155,6 +158,8 @@ def _play(graph, tangents):
 
 def _start_ranks():
     """Eight ranks in this process: each operation runs once for each of them, on its own local tensor."""
+    global _ranks
+    _ranks = True
     import torch.distributed as dist
     from torch.distributed._local_tensor import LocalTensorMode
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -163,8 +168,15 @@ def _start_ranks():
     LocalTensorMode(8).__enter__()
 
 
+def _on_each_rank(tensor):
+    """Collectives between the ranks work on tensors that each of them has."""
+    from torch.distributed._local_tensor import rank_map
+
+    return rank_map(lambda rank: tensor.clone())
+
+
 def devices():
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+    return torch.distributed.get_world_size() if _ranks else 1
 
 
 def mesh(axes, order):
@@ -183,7 +195,7 @@ def _mesh(axes, order):
 def place(array, dtype, mesh, split, partial):
     from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
 
-    placements = {name: Partial() if name in partial else Replicate() for name in mesh.mesh_dim_names}
+    placements = {name: Partial(partial[name]) if name in partial else Replicate() for name in mesh.mesh_dim_names}
     for dimension, axes in enumerate(split):
         for name in [axes] if isinstance(axes, str) else axes or ():
             placements[name] = Shard(dimension)
@@ -194,20 +206,20 @@ def layout(value):
     """What DTensor says of its placements, and the local tensor of each rank."""
     if "torch.distributed.tensor" not in sys.modules:
         return None
-    from torch.distributed.tensor import DTensor, Partial, Shard
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
     if not isinstance(value, DTensor):
         return None
     axes = dict(zip(value.device_mesh.mesh_dim_names or (), value.device_mesh.shape))
     split = [[] for _ in value.shape]
-    partial = []
+    partial = {}
     for name, placement in zip(axes, value.placements):
         if isinstance(placement, Shard):
             split[placement.dim].append(name)
         elif isinstance(placement, Partial):
-            if placement.reduce_op != "sum":
-                raise RuntimeError(f"the ranks hold what is to be reduced by {placement.reduce_op}")
-            partial.append(name)
+            partial[name] = placement.reduce_op
+        elif not isinstance(placement, Replicate):
+            raise RuntimeError(f"{placement} is no slice of the tensor")
     local = value.to_local()
     of_rank = getattr(local, "_local_tensors", None) or dict.fromkeys(range(value.device_mesh.size()), local)
     shards = []
@@ -239,16 +251,19 @@ def _bounds(value, place):
     return bounds
 
 
-def collectives(function, arguments):
-    """The collectives that run in a call, by torch's own count of them."""
+@contextlib.contextmanager
+def collectives():
+    """The collectives that run meanwhile, by torch's own count of them."""
     from torch.distributed.tensor.debug import CommDebugMode
 
-    with CommDebugMode() as seen:
-        function(*arguments)
-    return [_COLLECTIVES.get(str(name).rpartition(".")[2], str(name)) for name in seen.get_comm_counts()]
+    seen = []
+    with CommDebugMode() as counted:
+        yield seen
+    seen += [_COLLECTIVES[name.__name__] for name in counted.get_comm_counts()]
 
 
 _COLLECTIVES = {
+    "shard_dim_alltoall": "all-to-all",
     "all_gather_into_tensor": "all-gather",
     "all_reduce": "all-reduce",
     "all_to_all_single": "all-to-all",
