@@ -15,6 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from runs import case_line, check, seen, write
 
+from conformance.compare import compare
 from conformance.history import timelines
 from conformance.publish import publish
 from conformance.results import CheckLine, outline
@@ -206,6 +207,40 @@ def test_two_releases_as_the_gate_would_say(page, go):
         "Another outcome 2",
         "Same outcome, another observation 2",
     ]  # both modes
+
+
+STATES: dict[str, dict[str, Any]] = {
+    "conforms": {},
+    "other": {"observation": seen(2.0)},
+    "frozen": {"outcome": "frozen", "expected": "frozen"},
+    "live": {"outcome": "live", "expected": "live"},
+    "open": {"outcome": "open", "expected": None, "passed": True},
+    "wrong": {"outcome": "live", "expected": "frozen"},
+    "unexpected": {"outcome": "unexpected"},
+    "crashed": {"outcome": "crashed"},
+    "unsupported": {"outcome": "unsupported", "expected": "unsupported"},
+    "not-run": {"outcome": "not-run"},
+}
+
+
+def test_every_change_is_what_the_gate_makes_of_it(page, tmp_path):
+    pairs = [(before, after) for before in STATES for after in STATES]
+    files = [
+        outline(write(
+            tmp_path / f"{n}.jsonl",
+            *(check(f"a/b/{pair[0]}-{pair[1]}", **STATES[pair[n]]) for pair in pairs),
+            packages={"jax": {"jax": f"{n + 1}.0"}},
+        ))
+        for n in range(2)
+    ]  # fmt: skip
+    expected = {(str(found.change), found.line.case) for found in compare(*files).changed}
+    site = publish(Site(timelines(files)), tmp_path / "site").parent
+    page.goto(f"{site.as_uri()}/compare.html")
+    expect(page.locator("#page\\:results li").first).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="As JSON").click()
+    assert {(row["change"], row["case"]) for row in json.loads(download.value.path().read_text())} == expected
+    assert len(expected) > 60
 
 
 def test_two_targets_side_by_side_and_back(page, go):
