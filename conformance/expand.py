@@ -186,16 +186,19 @@ def _modes(case: Case, framework: Framework) -> list[str]:
         return []
     if case.native and framework.name not in case.native:
         return []
+    if case.device_count and framework.meshes is None:
+        return []
     if _vocabulary(case) & TRANSFORMS and not TRANSFORMS & framework.rows.keys():
         return []  # nothing to differentiate with
     if case.native and not case.steps:
         return [mode for mode in case.modes or ["eager"] if mode in framework.modes]
     if case.steps and not case.trace:
         return [next(iter(framework.modes))]
-    if case.mesh or case.observe:
-        able = framework.meshes if case.mesh else framework.derivation
-        return [next(iter(framework.modes))] if able else []
+    if case.observe:
+        return [next(iter(framework.modes))] if framework.derivation else []
     modes = framework.traced_modes if case.trace else list(framework.modes)
+    if case.device_count and framework.meshes:
+        modes = [mode for mode in modes if mode in framework.meshes.modes]
     return [mode for mode in modes if not case.modes or mode in case.modes]
 
 
@@ -253,7 +256,8 @@ def _absence(case: Case, target: Target) -> tuple[str, str]:
         if Selector.parse(unsupported.target).covers(target):
             return unsupported.absent, unsupported.because
     framework = frameworks()[target.framework]
-    lacking = sorted((_dtypes(case) | _vocabulary(case)) & framework.lacks.keys())
+    partial = {"partial"} if any(isinstance(value, Input) and value.partial for value in case.inputs.values()) else set()
+    lacking = sorted((_dtypes(case) | _vocabulary(case) | partial) & framework.lacks.keys())
     return (framework.lacks[lacking[0]], f"{framework.name} has no {lacking[0]}") if lacking else ("", "")
 
 
@@ -399,7 +403,7 @@ def _contradict(part: str, x: Any, other: str, y: Any, close: Tolerance) -> bool
         return not set([x] if isinstance(x, str) else x) & set([y] if isinstance(y, str) else y)
     if part == "dtype" and isinstance(x, str) != isinstance(y, str):
         return any(dtype != x for dtype in y) if isinstance(x, str) else any(dtype != y for dtype in x)
-    if part in ("slices", "cotangents"):
+    if part in ("slices", "shards", "cotangents"):
         return any(x[key] != y[key] for key in x.keys() & y.keys())
     return bool(x != y)
 

@@ -74,12 +74,13 @@ class HostFailed(Exception):
 class Lane:
     """Jobs for hosts of one kind."""
 
-    def __init__(self, name: str, framework: Framework, spec: str, device: str, mesh: bool) -> None:
+    def __init__(self, name: str, framework: Framework, spec: str, device: str, several: bool) -> None:
         self.name = name
         self.framework = framework
         self.spec = spec
         self.device = device
-        self.mesh = mesh
+        self.several = several
+        """Whether the jobs need several devices."""
         self.waiting: collections.deque[tuple[int, Job]] = collections.deque()
         self.hosts = 0
         self.done = 0
@@ -115,7 +116,7 @@ class Pool:
             for job in jobs:
                 self._next += 1
                 numbers.append(self._next)
-                self._lane(lane, bool(job.mesh)).waiting.append((self._next, job))
+                self._lane(lane, bool(job.devices)).waiting.append((self._next, job))
             self._start_waiting()
         return numbers
 
@@ -140,13 +141,13 @@ class Pool:
         for group in groups:
             group.terminate(timeout=0.5)
 
-    def _lane(self, name: str, mesh: bool) -> Lane:
-        key = (name, mesh)
+    def _lane(self, name: str, several: bool) -> Lane:
+        key = (name, several)
         if key not in self._lanes:
             framework = frameworks()["numpy" if name == REFERENCE else name]
             spec = execnet_spec("" if name == REFERENCE else self.hosts.get(name, ""))
             device = "cpu" if name == REFERENCE else self.device
-            self._lanes[key] = Lane(name, framework, spec, device, mesh)
+            self._lanes[key] = Lane(name, framework, spec, device, several)
         return self._lanes[key]
 
     def _start_waiting(self) -> None:
@@ -252,7 +253,7 @@ class Host:
         framework = lane.framework
         settings = {
             "device": lane.device,
-            "mesh": lane.mesh,
+            "several": lane.several,
             "environment": ENVIRONMENT,
             "runtime": module_source(framework.runtime),
             "packages": [*framework.distributions, *COMPANIONS],

@@ -20,9 +20,9 @@ class _Listener(logging.Handler):
         _heard.append(record.getMessage())
 
 
-def start(device, mesh):
+def start(device, several):
     global jax, jnp
-    if mesh:
+    if several:
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
     import jax
     import jax.monitoring
@@ -170,23 +170,54 @@ def _transpose(equation, cotangents):
             cotangents[name] = cotangents[name] + cotangent if name in cotangents else cotangent
 
 
-def place(array, dtype, mesh, split):
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+def devices():
+    return jax.device_count()
 
-    sizes = tuple(mesh.values())
-    grid = Mesh(np.array(jax.devices()[: int(np.prod(sizes))]).reshape(sizes), tuple(mesh))
+
+def mesh(axes, order):
+    from jax.sharding import Mesh
+
+    return Mesh(np.array(jax.devices())[order].reshape(tuple(axes.values())), tuple(axes))
+
+
+def place(array, dtype, mesh, split, partial):
+    from jax.sharding import NamedSharding, PartitionSpec
+
     spec = PartitionSpec(*(tuple(axis) if isinstance(axis, list) else axis for axis in split))
-    return jax.device_put(put(array, dtype), NamedSharding(grid, spec))
-
-
-def gather(value):
-    return value  # NumPy gathers it
+    return jax.device_put(put(array, dtype), NamedSharding(mesh, spec))
 
 
 def layout(value):
-    slices, shapes = {}, set()
+    """What JAX says of an array's sharding, and what its devices hold."""
+    if not isinstance(value, jax.Array):
+        return None
+    spec, axes = getattr(value.sharding, "spec", None), {}
+    if spec is not None:
+        axes = dict(value.sharding.mesh.shape)
+    shards = []
     for shard in value.addressable_shards:
-        bounds = [i.indices(size)[:2] for i, size in zip(shard.index, value.shape)]
-        slices[str(shard.device.id)] = [f"{start}:{stop}" for start, stop in bounds]
-        shapes.add(tuple(shard.data.shape))
-    return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}
+        bounds = [part.indices(size)[:2] for part, size in zip(shard.index, value.shape)]
+        shards.append((shard.device.id, bounds, (), get(shard.data)[0]))
+    split = None if spec is None else [*spec, *[None] * (value.ndim - len(spec))]
+    return {
+        "axes": axes,
+        "split": split,
+        "partial": {},
+        "shape": value.shape,
+        "shards": shards,
+        "dtype": get(value)[1],
+    }
+
+
+@contextlib.contextmanager
+def collectives():
+    """The collectives in all that XLA builds meanwhile, by the text of the executables."""
+    jax.clear_caches()
+    seen, before = [], sum(_compiled.values())
+    yield seen
+    built = jax.devices()[0].client.live_executables()
+    if len(built) < sum(_compiled.values()) - before:
+        seen.append("unknown")  # of a program that is gone already
+    texts = [module.to_string() for executable in built for module in executable.hlo_modules()]
+    pattern = r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("
+    seen += [name for text in texts for name in re.findall(pattern, text)]
