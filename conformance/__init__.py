@@ -12,6 +12,7 @@ The modules follow the flow of a case; each imports only from those above it::
     parameters   what takes the place of $name
     rules        what a schema cannot say of a case
     load         case files -> Case
+    ahead        what compiling can tell of a case, where nothing runs
     expand       Case -> Check
     lower        program -> native source
     library      case files -> compiled checks, cached by content

@@ -38,6 +38,8 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     slices: Annotated[
         dict[Device, list[Bounds]] | UnsetType, Meta(description="device number -> start:stop of the global array, per dimension")
     ] = UNSET
+    entry: Annotated[str | UnsetType, Meta(description="a regular expression found in the head of the compiled module")] = UNSET
+    memory: Annotated[dict[str, int] | UnsetType, Meta(description="bytes of argument, output, temporary or alias")] = UNSET
     linear: Annotated[dict[str, str] | UnsetType, Meta(description="the linear program that jvp yields")] = UNSET
     cotangents: Annotated[dict[str, float] | UnsetType, Meta(description="each cotangent as transposition runs backward")] = UNSET
 

@@ -30,8 +30,9 @@ from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
 from conformance.repro import NoScript, script
 from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
-from conformance.selection import DEVICES, Selection, SelectionError
+from conformance.selection import Selection, SelectionError
 from conformance.side import release_run, side
+from conformance.target import DEVICES, TOPOLOGY
 from conformance.wording import count
 
 EXIT_STATUS = """\
@@ -191,7 +192,7 @@ def _selection_options(door: argparse.ArgumentParser) -> None:
         "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled"
     )
     door.add_argument("--mode", action="append", default=[], metavar="M", help="only this mode; inductor runs on request")
-    door.add_argument("--device", default="cpu", metavar="D", help=f"{', '.join(DEVICES)} (default: cpu)")
+    door.add_argument("--device", default="cpu", metavar="D", help=f"{', '.join(DEVICES)} or a topology, as {TOPOLOGY}")
 
 
 def _paths_option(door: argparse.ArgumentParser) -> None:

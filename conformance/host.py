@@ -131,6 +131,10 @@ def _step(runtime, job, kind, payload, space, counter, observation):
         return
     before = counter.read() if counter else {}
     result = eval(_python(payload, "step", "eval"), space)
+    if job["mode"] == "aot":  # it was compiled, and has not run
+        observation["results"].append(result.pop("result"))
+        observation.update({"layout": result.pop("layout")} if "layout" in result else {}, compiled=result)
+        return
     observation["results"].append(_observed(runtime, result, job))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])

@@ -21,9 +21,9 @@ from conformance.library import Compiled, Unit
 from conformance.pool import REFERENCE, Environment, Pool
 from conformance.record import Record, failure_text, record
 from conformance.results import CaseLine, CheckLine, ResultsError, Shard, Writer, host_environment, identity, read
-from conformance.selection import DEVICES, Selection, SelectionError, names_of, shard_of
+from conformance.selection import Selection, SelectionError, names_of, shard_of
 from conformance.summary import summary
-from conformance.target import MODES
+from conformance.target import DEVICES, MODES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mode", action="append", default=[], metavar="M", help="only this mode (may be repeated); inductor runs on request"
     )
-    group.addoption("--device", default="cpu", metavar="D", help="where the frameworks compute: cpu, cuda or tpu (default: cpu)")
+    group.addoption(
+        "--device",
+        default="cpu",
+        metavar="D",
+        help="where the frameworks compute: cpu, cuda or tpu (default: cpu), or a topology to compile for",
+    )
     group.addoption(
         "--host",
         action="append",
@@ -55,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name in [*frameworks(), *MODES, *DEVICES]:
+    for name in dict.fromkeys([*frameworks(), *MODES, *DEVICES, str(config.getoption("--device"))]):
         config.addinivalue_line("markers", f"{_word(name)}: conformance checks on this framework, mode or device")
     config.stash[_RUN] = _Run(config, _selection(config))
 

@@ -12,6 +12,7 @@ from conformance.host import seed_of
 from conformance.judge import spec_text
 from conformance.library import CaseCard, Compiled
 from conformance.lower import native_name
+from conformance.target import AHEAD
 
 
 class NoScript(ValueError):
@@ -37,6 +38,7 @@ def script(check: Compiled, card: CaseCard, expected: str | None) -> str:
     for name, spec in job.inputs.items():
         parts.append(f"{name} = {_input(name, spec, framework)}")
     if job.trace and not job.observe:
+        parts += [framework.preludes["compiled_ahead"]] if check.mode == AHEAD else []
         parts.append(_wrapped(check, framework))
     if job.observe:
         parts.append(_derivation(check, framework))
@@ -54,7 +56,7 @@ def _heading(check: Compiled, card: CaseCard, expected: str | None) -> str:
 
 
 def _wrapped(check: Compiled, framework: Framework) -> str:
-    wrap = _with_options(framework.modes[check.mode], check.job.options, framework)
+    wrap = _with_options(framework.modes[check.mode], check.job.options, framework).replace("DEVICE", check.device)
     name, counting = check.job.trace, framework.counting
     if not check.job.count or counting is None:
         return f"{name} = {wrap.replace('FUNCTION', name)}"

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from conformance.case import Tolerance
-from conformance.judge import Array, Observation, Tree
+from conformance.judge import Abstract, Array, Observation, Tree
 from conformance.library import CaseCard
 
 FORMAT = 1
@@ -443,6 +443,8 @@ def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
         data["layout"] = seen.layout
     if seen.derivation:
         data["derivation"] = seen.derivation
+    if seen.compiled:
+        data["compiled"] = seen.compiled
     if seen.unobservable:
         data["unobservable"] = seen.unobservable
     if seen.raised:
@@ -462,6 +464,8 @@ def tree_data(tree: Tree) -> Any:
 
 
 def _data(tree: Tree, full: dict[str, Any]) -> Any:
+    if isinstance(tree, Abstract):
+        return tree._asdict()
     if isinstance(tree, Array):
         said: dict[str, Any] = {"dtype": tree.dtype, "shape": list(tree.values.shape)}
         if tree.values.size <= MANY:

@@ -40,6 +40,21 @@ FRAMEWORK = Framework(
     },
     names={"newaxis": "None", "bool": "jnp.bool_"},
     preludes={
+        "compiled_ahead": """\
+def compiled_ahead(f, topology, **options):
+    from jax.experimental import topologies
+
+    generation, chips = topology.removeprefix("tpu-").split("-")
+    name = f"{generation if generation.startswith('v') else 'tpu' + generation}:{chips}"
+    device = topologies.get_topology_desc(platform="tpu", topology_name=name).devices[0]  # of libtpu: pip install jax[tpu]
+    jitted = jax.jit(f, out_shardings=jax.sharding.SingleDeviceSharding(device), **options)
+
+    def compile(*arguments):
+        compiled = jitted.lower(*jax.tree.map(lambda x: jax.typeof(x) if isinstance(x, jax.Array) else x, arguments)).compile()
+        return compiled.as_text().partition("\\n")[0], compiled.memory_analysis()  # nothing runs
+
+    return compile
+""",
         "custom_jvp": """\
 def custom_jvp(f, rule):
     custom = jax.custom_jvp(f)
@@ -53,7 +68,7 @@ def custom_vjp(f, forward, backward):
     return custom
 """,
     },
-    modes={"eager": "", "compiled": "jax.jit(FUNCTION, OPTIONS)"},
+    modes={"eager": "", "compiled": "jax.jit(FUNCTION, OPTIONS)", "aot": "compiled_ahead(FUNCTION, 'DEVICE', OPTIONS)"},
     array="jnp.array(ARRAY)",
     cast="jnp.array(ARRAY, dtype=DTYPE)",
     counting=Counting(

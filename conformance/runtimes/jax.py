@@ -13,6 +13,8 @@ import numpy as np
 _compiled = collections.Counter()
 """Executables that XLA has built, by the name of the function; older versions give no name."""
 _heard = []
+_chips = []
+"""Those of a topology, where programs are compiled for it and nothing runs."""
 
 
 class _Listener(logging.Handler):
@@ -24,17 +26,52 @@ def start(device, mesh):
     global jax, jnp
     if mesh:
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # other hosts compute on the device, too
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "true")  # as long as it only compiles, it locks nothing
     import jax
     import jax.monitoring
     import jax.numpy as jnp
 
-    platform = {"cuda": "gpu"}.get(device, device)
-    visible = sorted({d.platform for d in jax.devices()})
-    if platform not in visible:
-        raise RuntimeError(f"jax {jax.__version__} sees no {device}; it has: {', '.join(visible)}")
+    if device == "cpu" or "-" in device:
+        jax.config.update("jax_platforms", "cpu")  # or arrays would be on whatever else there is
+    visible = sorted({{"gpu": "cuda"}.get(d.platform, d.platform) for d in jax.devices()})
+    if "-" in device:
+        _chips[:] = _topology(device)
+    elif device not in visible:
+        raise RuntimeError(
+            f"jax {jax.__version__} sees no {device}, only {', '.join(visible)}: pip install 'jax[{_EXTRA[device]}]'"
+        )
     jax.config.update("jax_enable_compilation_cache", False)  # what is found on disk would count as built
     jax.monitoring.register_event_duration_secs_listener(_compiles)
     logging.getLogger("jax").addHandler(_Listener())
+
+
+_EXTRA = {"cuda": "cuda13", "tpu": "tpu"}
+
+
+def _topology(device):
+    """The chips that ``tpu-v5e-2x4`` names, as libtpu describes them."""
+    from jax.experimental import topologies
+
+    _, generation, shape = device.split("-")
+    name = f"{generation if generation.startswith('v') else 'tpu' + generation}:{shape}"
+    sizes = [int(size) for size in shape.split("x")]
+    alone = {"chips_per_host_bounds": [1, 1, 1]} if sizes == [1, 1] else {}
+    try:
+        return topologies.get_topology_desc(platform="tpu", topology_name=name, **alone).devices
+    except Exception as error:  # whatever libtpu, or its absence, makes of it
+        why = str(error).strip().splitlines()[-1]
+        raise RuntimeError(f"jax {jax.__version__} cannot compile for {device}: {why} (it needs libtpu: pip install 'jax[tpu]')") from None
+
+
+def computes_on():
+    """The device of a sum that was computed where arrays are by default."""
+    (device,) = (jnp.ones(2) + 1).devices()
+    return {"gpu": "cuda"}.get(device.platform, device.platform)
+
+
+def device_count():
+    return len(_chips or jax.devices())
 
 
 def _compiles(event, seconds, fun_name="", **_):
@@ -57,7 +94,8 @@ def scope(x64):
 
 def put(array, dtype):
     # jnp.array copies; device_put of an aligned buffer would share its memory.
-    return jnp.array(array, dtype=dtype)
+    made = jnp.array(array, dtype=dtype)
+    return jax.ShapeDtypeStruct(made.shape, made.dtype) if _chips else made
 
 
 def get(value):
@@ -69,7 +107,58 @@ def get(value):
 
 
 def wrap(function, mode, options, counter):
+    if mode == "aot":
+        return functools.partial(_compile, function, options)
     return jax.jit(function, **options)
+
+
+def _compile(function, options, *arguments):
+    """What is known of a function that is compiled for a topology, and not run."""
+    placed = any(getattr(argument, "sharding", None) for argument in jax.tree.leaves(arguments))
+    where = {} if placed else {"out_shardings": jax.sharding.SingleDeviceSharding(_chips[0])}
+    lowered = jax.jit(function, **where, **options).lower(*arguments)
+    compiled = lowered.compile()
+    shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+    if any(device.platform != "tpu" for sharding in shardings for device in sharding.device_set):
+        raise AssertionError("the program was compiled for something else than the topology")
+    text, memory = compiled.as_text(), compiled.memory_analysis()
+    seen = {
+        "result": _abstract(lowered.out_info),
+        "entry": _head(text),
+        "memory": {name: getattr(memory, f"{short}_size_in_bytes") for name, short in _MEMORY.items()},
+    }
+    if placed and isinstance(compiled.output_shardings, jax.sharding.Sharding):
+        shape = lowered.out_info.shape
+        indices = compiled.output_shardings.devices_indices_map(shape)
+        seen["layout"] = {
+            "local_shape": [list(compiled.output_shardings.shard_shape(shape))],
+            "slices": {str(device.id): _bounds(shape, index) for device, index in indices.items()},
+        }
+        seen["collectives"] = sorted(set(re.findall(rf" ({'|'.join(_COLLECTIVES)})(?:-start)?\(", text)))
+    return seen
+
+
+_MEMORY = {"argument": "argument", "output": "output", "temporary": "temp", "alias": "alias"}
+_COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+
+
+def _abstract(tree):
+    """Shapes and dtypes, as a host writes results."""
+    if isinstance(tree, (list, tuple)):
+        return [_abstract(child) for child in tree]
+    if isinstance(tree, dict):
+        return {"dict": {str(key): _abstract(child) for key, child in tree.items()}}
+    leaves = jax.tree.leaves(tree)
+    if leaves != [tree]:
+        return [_abstract(leaf) for leaf in leaves]
+    return {"dtype": str(tree.dtype), "shape": list(tree.shape)}
+
+
+def _head(text):
+    """What a module takes and gives and how that lies in memory, and which result takes the place of which argument."""
+    head = text.partition("\n")[0]
+    found = [re.search(rf"{name}={{.*?}}(?=, \w+=|$)", head) for name in ("input_output_alias", "entry_computation_layout")]
+    return ", ".join(part[0] for part in found if part)
 
 
 def forget():
@@ -174,9 +263,10 @@ def place(array, dtype, mesh, split):
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     sizes = tuple(mesh.values())
-    grid = Mesh(np.array(jax.devices()[: int(np.prod(sizes))]).reshape(sizes), tuple(mesh))
+    grid = Mesh(np.array((_chips or jax.devices())[: int(np.prod(sizes))]).reshape(sizes), tuple(mesh))
     spec = PartitionSpec(*(tuple(axis) if isinstance(axis, list) else axis for axis in split))
-    return jax.device_put(put(array, dtype), NamedSharding(grid, spec))
+    made, where = put(array, dtype), NamedSharding(grid, spec)
+    return jax.ShapeDtypeStruct(made.shape, made.dtype, sharding=where) if _chips else jax.device_put(made, where)
 
 
 def gather(value):
@@ -186,7 +276,10 @@ def gather(value):
 def layout(value):
     slices, shapes = {}, set()
     for shard in value.addressable_shards:
-        bounds = [i.indices(size)[:2] for i, size in zip(shard.index, value.shape)]
-        slices[str(shard.device.id)] = [f"{start}:{stop}" for start, stop in bounds]
+        slices[str(shard.device.id)] = _bounds(value.shape, shard.index)
         shapes.add(tuple(shard.data.shape))
     return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}
+
+
+def _bounds(shape, index):
+    return ["{}:{}".format(*part.indices(size)[:2]) for part, size in zip(index, shape)]
