@@ -285,7 +285,7 @@ def _expected(check: Compiled) -> str | None:
 def show(given: argparse.Namespace) -> int:
     """Print a case: what it says, and each distinct native source."""
     selection = _selection(given)
-    unit, card = _case(given)
+    unit, card = _case(given, selection.device)
     print(f"{card.identity}\n{card.claim}\n{card.why}".strip())
     print(*card.reference, sep="\n")
     shown: set[str] = set()
@@ -300,7 +300,7 @@ def show(given: argparse.Namespace) -> int:
 
 def repro(given: argparse.Namespace) -> int:
     """Print the script of one check."""
-    unit, card = _case(given)
+    unit, card = _case(given, given.target.partition("@")[2] or "cpu")
     mine = [check for check in unit.checks if unit.card(check) is card]
     fitting = [check for check in mine if check.target == given.target or check.target.startswith(f"{given.target}@")]
     if not fitting:
@@ -486,9 +486,9 @@ def _units(paths: list[str], device: str = "cpu") -> Iterator[Unit]:
         yield library.unit(file, device, str(file))
 
 
-def _case(given: argparse.Namespace) -> tuple[Unit, CaseCard]:
+def _case(given: argparse.Namespace, device: str = "cpu") -> tuple[Unit, CaseCard]:
     known = []
-    for unit in _units(given.paths):
+    for unit in _units(given.paths, device):
         for card in unit.cases:
             if card.identity == given.case:
                 return unit, card

@@ -40,6 +40,7 @@ def serve(channel):
 
         runtime = _module("conformance_runtime", settings["runtime"])
         runtime.start(settings["device"], settings["mesh"])
+        _computes_on(runtime, settings["device"])
     except BaseException as error:  # whatever keeps a framework from starting is told to the user
         channel.send(
             json.dumps({"failed": f"{type(error).__name__}: {error}"[:LIMIT], "missing": isinstance(error, ImportError)})
@@ -61,9 +62,15 @@ def serve(channel):
             channel.send(json.dumps(reply))
 
 
+def _computes_on(runtime, device):
+    """Raises RuntimeError where the framework computes on something else than what was asked for, and would not say so."""
+    if "-" not in device and runtime.computes_on() != device:
+        raise RuntimeError(f"it was told to compute on {device}, and computed on {runtime.computes_on()}")
+
+
 def run(runtime, job):
     """The observation of one job."""
-    missing = _missing(job["uses"])
+    missing = _missing(job["uses"]) or _too_few(runtime, job["mesh"])
     if missing:
         return {"not_run": missing}
     if job["absent"]:
@@ -232,6 +239,13 @@ def _missing(uses):
             if not SpecifierSet(need["versions"]).contains(found, prereleases=True):
                 return f"needs {need['name']}{need['versions']}, found {found}"
     return ""
+
+
+def _too_few(runtime, mesh):
+    """Why a job has too few devices, or nothing."""
+    needed = int(np.prod(list(mesh.values()))) if mesh else 1
+    found = runtime.device_count() if needed > 1 else 1
+    return f"needs {needed} devices, found {found}" if found < needed else ""
 
 
 # --- inputs: the same for ever and everywhere

@@ -19,7 +19,6 @@ from conformance.framework import Framework, frameworks
 from conformance.program import bind, names_bound, parse, read
 from conformance.target import AHEAD
 
-
 PATIENCE = 5
 """Times longer that a compiler for another device may take than a run: float64, for one, is taken apart for TPUs."""
 

@@ -23,6 +23,7 @@ import numpy as np
 from conformance.case import Tolerance
 from conformance.judge import Abstract, Array, Observation, Tree
 from conformance.library import CaseCard
+from conformance.target import is_topology
 
 FORMAT = 1
 MANY = 64
@@ -416,6 +417,7 @@ def host_environment(device: str, hosts: dict[str, Any]) -> dict[str, Any]:
     return {
         "platform": f"{platform.system()} {platform.machine()}",
         "device": device,
+        **({"ran": False} if is_topology(device) else {}),  # programs were compiled, and nothing ran
         "python": {name: environment.python for name, environment in sorted(hosts.items())},
         "packages": {name: dict(sorted(environment.packages.items())) for name, environment in sorted(hosts.items())},
     }

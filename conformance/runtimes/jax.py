@@ -61,7 +61,9 @@ def _topology(device):
         return topologies.get_topology_desc(platform="tpu", topology_name=name, **alone).devices
     except Exception as error:  # whatever libtpu, or its absence, makes of it
         why = str(error).strip().splitlines()[-1]
-        raise RuntimeError(f"jax {jax.__version__} cannot compile for {device}: {why} (it needs libtpu: pip install 'jax[tpu]')") from None
+        raise RuntimeError(
+            f"jax {jax.__version__} cannot compile for {device}: {why} (it needs libtpu: pip install 'jax[tpu]')"
+        ) from None
 
 
 def computes_on():

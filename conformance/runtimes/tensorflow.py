@@ -9,6 +9,8 @@ import tempfile
 import numpy as np
 
 _dump = None
+_device = ""
+"""Where programs are put whose device has no priority of its own."""
 _heard = []
 
 
@@ -18,17 +20,25 @@ class _Listener(logging.Handler):
 
 
 def start(device, mesh):
-    global tf, _dump
+    global tf, _dump, _device
     # TensorFlow has no public counter of XLA compiles, so XLA is told to write down each one.
     _dump = tempfile.mkdtemp(prefix="conformance-xla-")
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_dump_to={_dump} --xla_dump_hlo_as_text"
     import tensorflow as tf
 
     logging.getLogger("tensorflow").addHandler(_Listener())
-    kind = {"cuda": "GPU"}.get(device, device.upper())
-    if not tf.config.list_physical_devices(kind):
-        visible = sorted({d.device_type.lower() for d in tf.config.list_physical_devices()})
-        raise RuntimeError(f"tensorflow {tf.__version__} sees no {device}; it has: {', '.join(visible)}")
+    visible = sorted({{"GPU": "cuda"}.get(d.device_type, d.device_type.lower()) for d in tf.config.list_physical_devices()})
+    if device not in visible:
+        said = f"tensorflow {tf.__version__} sees no {device}, only {', '.join(visible)}"
+        raise RuntimeError(f"{said}: pip install '{'tensorflow[and-cuda]' if device == 'cuda' else 'tensorflow-tpu'}'")
+    if device == "cpu":
+        tf.config.set_visible_devices([], "GPU")
+    for gpu in tf.config.get_visible_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)  # other hosts compute on the device, too
+    if device == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        _device = "/device:TPU:0"
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     if mesh:
@@ -36,8 +46,19 @@ def start(device, mesh):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)
 
 
+def computes_on():
+    """The device of a sum that was computed where programs are."""
+    with scope(False):
+        kind = tf.DeviceSpec.from_string((tf.ones(2) + 1).device).device_type
+    return {"GPU": "cuda"}.get(kind, kind.lower())
+
+
+def device_count():
+    return len(tf.config.list_logical_devices("CPU"))  # DTensor's meshes are of these here
+
+
 def scope(x64):
-    return contextlib.nullcontext()
+    return tf.device(_device) if _device else contextlib.nullcontext()
 
 
 def put(array, dtype):
