@@ -116,6 +116,9 @@ class _Run:
             pool.require([name for name in names if self.selection.device != "cpu" or name in self.selection.hosts])
         except HostFailed as failed:
             pool.close()
+            if self.writer:
+                self.writer.discard()
+                self.writer = None
             more = "; --framework chooses others" if not self.selection.frameworks else ""
             raise pytest.UsageError(f"nothing was run{more}:\n{failed}") from None
 
