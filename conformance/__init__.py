@@ -23,6 +23,7 @@ The modules follow the flow of a case; each imports only from those above it::
     pool         hosts that run ahead
     judge        Observation -> Outcome
     results      records of a run, in a file
+    drawing      a layout -> a picture of it
     wording      plain data -> texts fit to be shown
     record       an answer -> a record
     difference   two observations -> what sets them apart
@@ -32,14 +33,20 @@ The modules follow the flow of a case; each imports only from those above it::
     repeat       several runs of one thing -> what is not stable
     bisection    the releases between two -> the first that differs
     side         what a user compares -> a run
+    baseline     runs of releases -> a folder of files that is kept
     recheck      what changed -> what holds when it is looked for again
     findings     a verdict -> all that is said of it, as plain types
     announce     that, for people and machines
     kinds        what a check comes to, for people
+    history      results of many releases -> what each of them showed, and where that changed
     page         results -> all that the report says
-    render       that -> HTML
+    render       that -> one HTML page
     summary      that -> a terminal
     repro        a check -> a script that stands alone
+    site         histories -> all that a published site says, page by page
+    dataset      that -> data to take away
+    badge        a tally -> a small picture
+    publish      all of that -> a folder of pages
     plugin       all of it as pytest tests
     cli          the command
 

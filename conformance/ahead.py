@@ -7,7 +7,12 @@ from conformance.case import Spec
 COMPILES = "compiles"
 """The outcome that stands for all those of a case that only values could tell apart."""
 
-TOLD = frozenset(["shape", "dtype", "raises", "matching", "step", "local_shape", "slices", "entry", "memory"])
+TOLD = frozenset(
+    """
+    shape dtype raises matching step entry memory
+    split partial local_shape slices devices collectives
+    """.split()
+)
 """Parts of a spec that show without a run."""
 
 

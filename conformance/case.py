@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Annotated, Any
 
 import msgspec
@@ -15,6 +16,8 @@ Literal = Number | str | list[Any] | dict[str, Any] | None
 Device = Annotated[str, Meta(pattern="^[0-9]+$", description="the number of a device")]
 Bounds = Annotated[str, Meta(pattern=r"^([0-9]+:[0-9]+|\$.*)$", description="start:stop")]
 Size = Annotated[int, Meta(ge=1)]
+Partial = dict[str, Annotated[str, Meta(description="how the parts are reduced: sum, avg, max, min or product")]] | str
+Split = list[str | list[str] | None] | str
 NotNegative = Annotated[float, Meta(ge=0)]
 
 
@@ -34,10 +37,18 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     raises: Annotated[Names | UnsetType, Meta(description="the error is an instance of a class of one of these names")] = UNSET
     matching: Annotated[str | UnsetType, Meta(description="a regular expression found in the error's text")] = UNSET
     step: Annotated[int | UnsetType, Meta(description="the step (from 0) at which the error is raised")] = UNSET
-    local_shape: Annotated[list[int] | UnsetType, Meta(description="the shape of the slice on each device")] = UNSET
+    split: Annotated[Split | UnsetType, Meta(description="the mesh axis, or axes, that split each dimension of the result")] = (
+        UNSET
+    )
+    partial: Annotated[Partial | UnsetType, Meta(description="mesh axes over which the result is still to be reduced")] = UNSET
+    local_shape: Annotated[list[int] | str | UnsetType, Meta(description="the shape of the slice on each device")] = UNSET
     slices: Annotated[
-        dict[Device, list[Bounds]] | UnsetType, Meta(description="device number -> start:stop of the global array, per dimension")
+        dict[Device, list[Bounds] | str] | str | UnsetType,
+        Meta(description="device number -> start:stop of the global array, per dimension"),
     ] = UNSET
+    shards: Annotated[dict[Device, Any] | str | UnsetType, Meta(description="device number -> the values that it holds")] = UNSET
+    devices: Annotated[list[int] | str | UnsetType, Meta(description="the devices that hold something of the result")] = UNSET
+    collectives: Annotated[list[str] | str | UnsetType, Meta(description="the kinds of communication between devices")] = UNSET
     entry: Annotated[str | UnsetType, Meta(description="a regular expression found in the head of the compiled module")] = UNSET
     memory: Annotated[dict[str, int] | UnsetType, Meta(description="bytes of argument, output, temporary or alias")] = UNSET
     linear: Annotated[dict[str, str] | UnsetType, Meta(description="the linear program that jvp yields")] = UNSET
@@ -84,7 +95,8 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     dtype: str | UnsetType = UNSET
     fill: Annotated[str | UnsetType, Meta(description="normal, uniform, arange, zeros, ones or integers")] = UNSET
     value: Annotated[Literal | UnsetType, Meta(description="a literal, broadcast to the shape; or `arange`")] = UNSET
-    split: Annotated[list[str | list[str] | None] | UnsetType, Meta(description="mesh axis that splits each dimension")] = UNSET
+    split: Annotated[Split | UnsetType, Meta(description="the mesh axis, or axes in order, that split each dimension")] = UNSET
+    partial: Annotated[Partial | UnsetType, Meta(description="mesh axes along which each device holds a part")] = UNSET
     python: Annotated[Literal | UnsetType, Meta(description="a Python value, not an array")] = UNSET
     items: Annotated[list[AnyInput] | str | UnsetType, Meta(description="a Python list of inputs")] = msgspec.field(
         default=UNSET, name="list"
@@ -145,6 +157,9 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     mesh: Annotated[dict[str, Size], Meta(description="named axes of devices and their sizes")] = msgspec.field(
         default_factory=dict
     )
+    devices: Annotated[
+        int | list[int], Meta(description="how many devices a case without a mesh needs; or those of the mesh, row by row")
+    ] = 0
     program: Annotated[str, Meta(description="an expression, or statements that return")] = ""
     closed_form: Annotated[str, Meta(description="a program that NumPy runs in float64: what `reference` means here")] = ""
     native: dict[str, str | Native] = msgspec.field(default_factory=dict)
@@ -165,6 +180,11 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     variants: list[Variant] = msgspec.field(default_factory=list)
     tolerance: Tolerance | UnsetType = UNSET
     timeout: Annotated[float, Meta(gt=0, description="seconds")] = 60.0
+
+    @property
+    def device_count(self) -> int:
+        """How many devices it needs; 0 where it is not about devices."""
+        return math.prod(self.mesh.values()) if self.mesh else self.devices if isinstance(self.devices, int) else 0
 
 
 class Topic(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

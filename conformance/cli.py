@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import difflib
+import functools
+import gc
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -28,10 +31,10 @@ from conformance.findings import Findings, findings
 from conformance.framework import frameworks
 from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
-from conformance.repro import NoScript, script
+from conformance.repro import script
 from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
 from conformance.selection import Selection, SelectionError
-from conformance.side import release_run, side
+from conformance.side import is_file, release_run, side
 from conformance.target import DEVICES, TOPOLOGY
 from conformance.wording import count
 
@@ -54,10 +57,24 @@ exit status:
   4  an option, a contract or a path that can mean nothing
 """
 
+BASELINE_STATUS = """\
+exit status:
+  0  written
+  2  a release could not be run
+  4  an option or a path that can mean nothing
+"""
+
 BISECT_STATUS = """\
 exit status:
   0  found
   2  a release at one of the ends could not be tried, or the two show the same
+  4  an option or a path that can mean nothing
+"""
+
+REPORT_STATUS = """\
+exit status:
+  0  written
+  2  the results are not fit to be published: see --incomplete
   4  an option or a path that can mean nothing
 """
 
@@ -77,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     given.for_pytest = words[cut + 1 :]
     try:
         return int(given.door(given))
-    except (UserError, SelectionError, ResultsError, NoScript, ContractError, CannotInstall) as error:
+    except (UserError, SelectionError, ResultsError, ContractError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 4
     except CaseError as error:
@@ -154,6 +171,16 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("--report", metavar="DIR", help="write the HTML report of both runs to DIR")
     door.add_argument("--annotations", action="store_true", help="print GitHub's annotations, at most 50")
 
+    door = _door(doors, "baseline", baseline, "keep runs of releases in a folder, to compare with later", BASELINE_STATUS)
+    door.add_argument(
+        "runs", nargs="*", metavar="RUN",
+        help="a release, a results file, or a folder of them (default: the releases that the folder has a list of)",
+    )  # fmt: skip
+    door.add_argument("-o", dest="directory", required=True, metavar="DIR")
+    door.add_argument("--with", dest="companions", action="append", default=[], metavar="REQ", help="install along with releases")
+    door.add_argument("--fresh", action="store_true", help="run releases anew, though a run of the same cases is kept")
+    _paths_option(door)
+
     door = _door(doors, "bisect", bisect, "which release brought a change", BISECT_STATUS)
     door.add_argument("case", metavar="CASE", help="area/topic/case")
     door.add_argument("--package", required=True, metavar="P", help="of which releases are tried, such as jax")
@@ -170,9 +197,13 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("files", nargs="+", metavar="FILE", help="results files, or folders of them")
     door.add_argument("-o", dest="output", required=True, metavar="FILE")
 
-    door = _door(doors, "report", report, "turn results files into an HTML report")
-    door.add_argument("results", nargs="+", metavar="RESULTS")
+    door = _door(doors, "report", report, "turn results files into a site, or into one page", REPORT_STATUS)
+    door.add_argument("results", nargs="+", metavar="RESULTS", help="results files, or folders of them")
     door.add_argument("-o", dest="directory", required=True, metavar="DIR")
+    door.add_argument("--single-file", action="store_true", help="one page that needs no other file, as an artifact of CI")
+    door.add_argument("--base-url", default="", metavar="URL", help="where the site will be, for canonical links and a sitemap")
+    door.add_argument("--incomplete", action="store_true", help="publish also runs that did not end; every page says so")
+    _paths_option(door)
     return parser
 
 
@@ -333,14 +364,36 @@ def validate(given: argparse.Namespace) -> int:
 
 
 def report(given: argparse.Namespace) -> int:
-    """Write the report."""
+    """Write the site, or the page."""
+    files = _results(given.results)
+    if given.single_file:
+        return _single_file(files, Path(given.directory))
+    from conformance.history import shortcomings, timelines
+    from conformance.publish import publish
+    from conformance.site import Site
+
+    if given.base_url and not given.base_url.startswith(("https://", "http://")):
+        raise UserError(f"--base-url {given.base_url!r} is no address: it begins with https://")
+    gc.disable()  # hundreds of thousands of records are made, all are kept, and none has a cycle
+    runs = [outline(file) for file in files]
+    gc.freeze()
+    gc.enable()
+    said = shortcomings(runs)
+    if said and not given.incomplete:
+        print(f"conformance: {'; '.join(said)}: run it again, or say --incomplete", file=sys.stderr)
+        return 2
+    print(publish(Site(timelines(runs), said), Path(given.directory), _files_exist(given.paths), given.base_url))
+    return 0
+
+
+def _single_file(files: list[Path], directory: Path) -> int:
     from conformance.render import write_report
 
-    runs = [read(Path(path)) for path in given.results]
+    runs = [read(file) for file in files]
     for run in runs:
         if not run.complete:
             print(f"conformance: {run.path} is incomplete: its run did not end", file=sys.stderr)
-    print(write_report(runs, Path(given.directory)))
+    print(write_report(runs, directory))
     return 0
 
 
@@ -354,7 +407,11 @@ def gate(given: argparse.Namespace) -> int:
     cases = _files_exist(given.paths)
     names = given.before, given.after
     try:
-        before, after = (side(text, cases, given.companions, incomplete=given.incomplete, fresh=given.fresh) for text in names)
+        take = functools.partial(side, cases=cases, companions=given.companions, incomplete=given.incomplete, fresh=given.fresh)
+        before = take(given.before)
+        after = take(given.after)
+        if Path(given.before).is_dir():
+            before = take(given.before, beside=after.run)
         judged = verdict(compare(before.run, after.run), contract, datetime.date.today())
         judged = judged.without(unsteady(judged.counting, (before, after), cases))
     except (ResultsError, CannotInstall) as error:
@@ -362,6 +419,8 @@ def gate(given: argparse.Namespace) -> int:
         return 2
     found = findings(judged, (before, after), names, given.paths)
     print(announce.terminal(found))
+    if found.status == 1 and Path(given.before).is_dir() and is_file(given.after):
+        print(f"\nIf it is to be so: conformance baseline {shlex.quote(given.after)} -o {shlex.quote(given.before)}")
     if given.annotations and found.counting:
         print(announce.github(found))
     for path, text in _written(given, found):
@@ -387,6 +446,24 @@ def _written(given: argparse.Namespace, found: Findings) -> Iterator[tuple[Path,
         yield Path(given.html), render_findings(found)
     if given.json:
         yield Path(given.json), msgspec.json.format(msgspec.json.encode(found)).decode() + "\n"
+
+
+def baseline(given: argparse.Namespace) -> int:
+    """Keep runs in a folder."""
+    from conformance.baseline import changed, locks, runs_of, write
+
+    folder, cases = Path(given.directory), _files_exist(given.paths)
+    texts = given.runs or locks(folder)
+    if not texts:
+        raise UserError(f"{folder} lists no release to run again: name one, such as jax==0.9.2")
+    try:
+        runs = runs_of(folder, texts, given.companions, cases, fresh=given.fresh)
+    except (ResultsError, CannotInstall) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    for each in write(folder, runs):
+        print(line(f"{each.path}: {changed(each)}"))
+    return 0
 
 
 def bisect(given: argparse.Namespace) -> int:
@@ -455,13 +532,17 @@ def _checks_of(given: argparse.Namespace, framework: str) -> tuple[list[Path], l
 
 def merge(given: argparse.Namespace) -> int:
     """Write several results files as one."""
-    # A shell's *.jsonl also fits what lies beside the results.
-    files = [file for each in given.files for file in results_files(Path(each)) if not file.name.endswith(".full.jsonl")]
-    if not files:
-        raise UserError("there is no results file among these")
-    run = write_merged([outline(file) for file in files], Path(given.output))
+    run = write_merged([outline(file) for file in _results(given.files)], Path(given.output))
     print(f"{run.path}: {count(len(run.entries), 'check')}")
     return 0
+
+
+def _results(names: list[str]) -> list[Path]:
+    """Results files. A shell's *.jsonl also fits what lies beside them."""
+    files = [file for name in names for file in results_files(Path(name)) if not file.name.endswith(".full.jsonl")]
+    if not files:
+        raise UserError("there is no results file among these")
+    return files
 
 
 def _write(path: Path, text: str) -> None:

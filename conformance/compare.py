@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections import Counter
 from typing import NamedTuple
 
@@ -98,7 +99,7 @@ def compare(before: Outline, after: Outline) -> Comparison:
         [old[name].key for name in both if name not in unlit],
         len(blind),
         edited,
-        dict(Counter(_framework(entry.key) for entry in [*_alone(old, new), *_alone(new, old)])),
+        dict(Counter(framework_of(entry.key.target) for entry in [*_alone(old, new), *_alone(new, old)])),
         values.shortened,
     )
 
@@ -172,20 +173,22 @@ def _nothing(before: Outline, after: Outline, edited: list[str], blind: int) -> 
     return f"{before.path} and {after.path} {why}: nothing can be compared"
 
 
-def _framework(key: Key) -> str:
-    return key.target.partition(":")[0].partition("/")[0]
+@functools.cache
+def framework_of(target: str) -> str:
+    """``torch/tape:eager@cpu`` is one of torch's."""
+    return target.partition(":")[0].partition("@")[0].partition("/")[0]
 
 
 def _only(these: dict[str, Entry], others: dict[str, Entry]) -> list[str]:
     """Checks that one run has of a framework that both are about."""
-    known = {_framework(entry.key) for entry in others.values()}
-    return [name for name in these.keys() - others.keys() if _framework(these[name].key) in known]
+    known = {framework_of(entry.key.target) for entry in others.values()}
+    return [name for name in these.keys() - others.keys() if framework_of(these[name].key.target) in known]
 
 
 def _alone(these: dict[str, Entry], others: dict[str, Entry]) -> list[Entry]:
     """Checks of a framework that the other run did not ask for, which are neither new nor gone."""
-    known = {_framework(entry.key) for entry in others.values()}
-    return [entry for entry in these.values() if _framework(entry.key) not in known]
+    known = {framework_of(entry.key.target) for entry in others.values()}
+    return [entry for entry in these.values() if framework_of(entry.key.target) not in known]
 
 
 _RANKS = {change: index for index, change in enumerate(Change)}

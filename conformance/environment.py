@@ -23,6 +23,8 @@ from conformance.library import cache_path
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 NEEDED = ("numpy", "packaging")
 """What a host needs beside the framework."""
+INSTALLED = "installed.txt"
+"""Lists what an environment holds; written last, so that one that was not finished has none."""
 
 
 class CannotInstall(Exception):
@@ -48,9 +50,12 @@ class Pinned(NamedTuple):
 
 
 def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
-    """Read ``jax==0.9.2``. Raises CannotInstall for what is no framework's release."""
+    """Read ``jax==0.9.2``, or ``jax==0.9.2 flax==0.12.8`` with what comes along. Raises CannotInstall for anything else."""
+    first, *others = re.split(r"\s+(?=[A-Za-z])", text.strip())
     try:
-        requirement = Requirement(text)
+        requirement = Requirement(first)
+        for other in others:
+            Requirement(other)
     except InvalidRequirement:
         raise CannotInstall(f"{text!r} is neither a file that there is, nor a release such as jax==0.9.2") from None
     owners = [framework.name for framework in frameworks().values() if requirement.name in framework.distributions]
@@ -60,14 +65,29 @@ def pinned(text: str, companions: Sequence[str] = ()) -> Pinned:
     if len(specifiers) != 1 or specifiers[0].operator != "==" or "*" in specifiers[0].version:
         raise CannotInstall(f"{text!r}: name one release, such as {requirement.name}==1.2.3")
     extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-    return Pinned(owners[0], f"{requirement.name}{extras}=={specifiers[0].version}", tuple(companions))
+    return Pinned(owners[0], f"{requirement.name}{extras}=={specifiers[0].version}", (*others, *companions))
+
+
+def locked(file: Path) -> Pinned:
+    """Read what lock() wrote: a release, and all that was installed along with it. Raises CannotInstall."""
+    try:
+        return pinned(" ".join(file.read_text(encoding="utf-8").split()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotInstall(f"{file} cannot be read: {error}") from None
+
+
+def lock(release: Pinned) -> str:
+    """All that the environment of this release holds, a requirement a line, the release first."""
+    listed = (_folder(release) / INSTALLED).read_text(encoding="utf-8").splitlines()
+    others = sorted(line for line in listed if line.partition("==")[0] != release.requirement.partition("==")[0])
+    return "\n".join([release.requirement, *others]) + "\n"
 
 
 def python_of(release: Pinned) -> Path:
     """The interpreter of an environment with this release, which is made where there is none. Raises CannotInstall."""
-    folder = cache_path() / "environments" / release.name
+    folder = _folder(release)
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    done = folder / "complete"
+    done = folder / INSTALLED
     if done.exists() and python.exists():
         return python
     print(f"making an environment with {' '.join([release.requirement, *release.companions])}", file=sys.stderr, flush=True)
@@ -78,7 +98,7 @@ def python_of(release: Pinned) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             failure = _make(folder, python, interpreter, [release.requirement, *release.companions, *NEEDED])
             if not failure:
-                done.touch()
+                done.write_text(_listed(python), encoding="utf-8")
                 return python
             failures.append(f"  {interpreter}: {failure}")
     except OSError as error:
@@ -87,6 +107,10 @@ def python_of(release: Pinned) -> Path:
     raise CannotInstall(
         "\n".join([f"no Python here can install {' '.join([release.requirement, *release.companions])}:", *failures])
     )
+
+
+def _folder(release: Pinned) -> Path:
+    return cache_path() / "environments" / release.name
 
 
 def releases(package: str) -> list[Version]:
@@ -143,6 +167,16 @@ def _make(folder: Path, python: Path, interpreter: str, requirements: list[str])
         if done.returncode:
             return _last_words(done)
     return ""
+
+
+def _listed(python: Path) -> str:
+    """What an environment holds, as requirements, a line each."""
+    uv = _uv()
+    command = [uv, "pip", "freeze", "--quiet", "--python", str(python)] if uv else [str(python), "-m", "pip", "freeze"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotInstall(f"what {python} holds cannot be listed: {_last_words(done)}")
+    return done.stdout
 
 
 def _interpreters() -> list[str]:

@@ -189,6 +189,8 @@ def _ways(case: Case, framework: Framework) -> list[str]:
 def _is_of(case: Case, framework: Framework) -> bool:
     if (case.frameworks and framework.name not in case.frameworks) or (case.native and framework.name not in case.native):
         return False
+    if case.device_count and framework.meshes is None:
+        return False
     return not _vocabulary(case) & TRANSFORMS or bool(TRANSFORMS & framework.rows.keys())  # or nothing to differentiate with
 
 
@@ -196,6 +198,8 @@ def _goes_ahead(case: Case, framework: Framework) -> bool:
     """Whether a compiler can be asked about the case: one function, which is one that is compiled where it runs."""
     if AHEAD not in framework.modes or case.steps or case.observe or not _is_of(case, framework):
         return False
+    if case.native and case.device_count and AHEAD not in case.modes:
+        return False  # for it names devices that are there
     return bool({AHEAD, "compiled"} & set(case.modes)) if case.modes or case.native else True
 
 
@@ -207,10 +211,11 @@ def _modes(case: Case, framework: Framework) -> list[str]:
         return [mode for mode in case.modes or ["eager"] if mode in framework.running_modes]
     if case.steps and not case.trace:
         return [next(iter(framework.modes))]
-    if case.mesh or case.observe:
-        able = framework.meshes if case.mesh else framework.derivation
-        return [next(iter(framework.modes))] if able else []
+    if case.observe:
+        return [next(iter(framework.modes))] if framework.derivation else []
     modes = framework.traced_modes if case.trace else framework.running_modes
+    if case.device_count and framework.meshes:
+        modes = [mode for mode in modes if mode in framework.meshes.modes]
     return [mode for mode in modes if not case.modes or mode in case.modes]
 
 
@@ -265,7 +270,8 @@ def _absence(case: Case, target: Target) -> tuple[str, str]:
         if Selector.parse(unsupported.target).covers(target):
             return unsupported.absent, unsupported.because
     framework = frameworks()[target.framework]
-    lacking = sorted((_dtypes(case) | _vocabulary(case)) & framework.lacks.keys())
+    partial = {"partial"} if any(isinstance(value, Input) and value.partial for value in case.inputs.values()) else set()
+    lacking = sorted((_dtypes(case) | _vocabulary(case) | partial) & framework.lacks.keys())
     return (framework.lacks[lacking[0]], f"{framework.name} has no {lacking[0]}") if lacking else ("", "")
 
 
@@ -411,7 +417,7 @@ def _contradict(part: str, x: Any, other: str, y: Any, close: Tolerance) -> bool
         return not set([x] if isinstance(x, str) else x) & set([y] if isinstance(y, str) else y)
     if part == "dtype" and isinstance(x, str) != isinstance(y, str):
         return any(dtype != x for dtype in y) if isinstance(x, str) else any(dtype != y for dtype in x)
-    if part in ("slices", "cotangents"):
+    if part in ("slices", "shards", "cotangents"):
         return any(x[key] != y[key] for key in x.keys() & y.keys())
     return bool(x != y)
 

@@ -27,6 +27,26 @@ class Counting(NamedTuple):
     """An expression that reads the counts."""
 
 
+class Meshes(NamedTuple):
+    """How programs on several devices are written down."""
+
+    modes: tuple[str, ...]
+    """The modes in which they run."""
+    imports: str
+    """What their source imports besides."""
+    before: str
+    """Statements of a script before it imports the framework, and after."""
+    after: str
+    mesh: str
+    """Statement that makes ``mesh`` of SIZES, NAMES and the ORDER of devices."""
+    place: str
+    """Expression that places ARRAY; SPLIT is the axes of each dimension, PARTIAL those of a sum."""
+    shown: str
+    """Expression that tells what each device holds of RESULT."""
+    communication: str = ""
+    """Statements that show the collectives of CALL; empty where the runtime does not observe them."""
+
+
 class Framework(NamedTuple):
     """A dialect (how the vocabulary is said) and the name of the runtime that a host loads.
 
@@ -57,8 +77,8 @@ class Framework(NamedTuple):
     counting: Counting | None = None
     derivation: str = ""
     """Statements that show how FUNCTION is differentiated at ARGUMENTS; empty where the runtime has no derive()."""
-    meshes: bool = False
-    """Whether the runtime has place(), gather() and layout()."""
+    meshes: Meshes | None = None
+    """None where the runtime has no devices(), mesh(), place(), layout() and collectives()."""
     options: dict[str, str] = {}
     """Options of a tracing function whose VALUE a case file cannot write down natively."""
     wide: str = ""

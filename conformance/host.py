@@ -39,7 +39,7 @@ def serve(channel):
         import numpy as np
 
         runtime = _module("conformance_runtime", settings["runtime"])
-        runtime.start(settings["device"], settings["mesh"])
+        runtime.start(settings["device"], settings["several"])
         _computes_on(runtime, settings["device"])
     except BaseException as error:  # whatever keeps a framework from starting is told to the user
         channel.send(
@@ -70,18 +70,24 @@ def _computes_on(runtime, device):
 
 def run(runtime, job):
     """The observation of one job."""
-    missing = _missing(job["uses"]) or _too_few(runtime, job["mesh"])
+    missing = _missing(job["uses"])
     if missing:
         return {"not_run": missing}
     if job["absent"]:
         return {"absent": _absent(job)}
+    if job["devices"] and job["devices"] > runtime.devices():
+        return {"not_run": f"needs {job['devices']} devices; there are {runtime.devices()}"}
     observation = {"results": []}
     printed = _Printed()
     step = -1
     try:
         with runtime.scope(job["x64"]), contextlib.redirect_stdout(printed):
+            if job["mesh"]:
+                job["grid"] = runtime.mesh(job["mesh"], job["order"])
             made = {name: _make(runtime, name, spec, job) for name, spec in job["inputs"].items()}
             space = _namespace(job, {name: _make(runtime, name, spec, job) for name, spec in job["state"].items()})
+            if job["mesh"]:
+                space["mesh"] = job["grid"]
             if job["observe"] == "derivation":
                 observation["derivation"] = runtime.derive(space[job["trace"]], made)
                 return observation
@@ -137,18 +143,20 @@ def _step(runtime, job, kind, payload, space, counter, observation):
         exec(_python(payload, "step", "exec"), space)
         return
     before = counter.read() if counter else {}
-    result = eval(_python(payload, "step", "eval"), space)
+    with runtime.collectives() if job["collectives"] and job["mode"] != "aot" else contextlib.nullcontext() as seen:
+        result = eval(_python(payload, "step", "eval"), space)
     if job["mode"] == "aot":  # it was compiled, and has not run
-        observation["results"].append(result.pop("result"))
-        observation.update({"layout": result.pop("layout")} if "layout" in result else {}, compiled=result)
+        observation.update(result)
         return
+    if seen is not None:
+        observation["collectives"] = sorted(set(seen))
     observation["results"].append(_observed(runtime, result, job))
     for name, count in (counter.read() if counter else {}).items():
         observation.setdefault(name, []).append(count - before[name])
     if counter and hasattr(counter, "reasons"):
         observation.setdefault("reasons", []).append([_plain(reason) for reason in counter.reasons()])
-    if job["mesh"]:
-        observation["layout"] = runtime.layout(result)
+    if job["devices"] and (found := runtime.layout(result)):
+        observation["layout"] = described(found)
 
 
 class Unobservable(Exception):
@@ -157,7 +165,7 @@ class Unobservable(Exception):
 
 def _observed(runtime, result, job):
     try:
-        return encode(runtime, runtime.gather(result) if job["mesh"] else result)
+        return encode(_Distributed(runtime) if job["devices"] else runtime, result)
     except Exception as error:
         raise Unobservable(f"a {type(result).__name__} cannot be observed: {_plain(str(error))}") from None
 
@@ -241,13 +249,6 @@ def _missing(uses):
     return ""
 
 
-def _too_few(runtime, mesh):
-    """Why a job has too few devices, or nothing."""
-    needed = int(np.prod(list(mesh.values()))) if mesh else 1
-    found = runtime.device_count() if needed > 1 else 1
-    return f"needs {needed} devices, found {found}" if found < needed else ""
-
-
 # --- inputs: the same for ever and everywhere
 
 
@@ -264,7 +265,7 @@ def _make(runtime, name, spec, job):
     if job["float64"]:
         return widen(array)
     if spec.get("split") is not None:
-        return runtime.place(array, dtype, job["mesh"], spec["split"])
+        return runtime.place(array, dtype, job["grid"], spec["split"], spec["partial"] or {})
     return runtime.put(array, dtype)
 
 
@@ -274,7 +275,7 @@ def array_of(name, spec):
     if spec["value"] is not None and spec["value"] != "arange":
         value = np.asarray(spec["value"])
         if value.dtype == object or value.dtype.kind in "US":
-            value = np.asarray(_numbers(spec["value"]))
+            value = np.asarray(numbers(spec["value"]))
         dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32", "c": "complex64"}[value.dtype.kind]
         array = value if shape is None else np.broadcast_to(value, shape)
     else:
@@ -329,10 +330,10 @@ def widen(array):
     return array.astype(kinds[array.dtype.kind]) if array.dtype.kind in kinds else array
 
 
-def _numbers(value):
+def numbers(value):
     """A nested list in which complex numbers are written as text."""
     if isinstance(value, list):
-        return [_numbers(child) for child in value]
+        return [numbers(child) for child in value]
     return complex(value) if isinstance(value, str) else value
 
 
@@ -357,6 +358,63 @@ def encode(runtime, value):
     if isinstance(value, dict):
         return {"dict": {str(key): encode(runtime, child) for key, child in value.items()}}
     return {"python": type(value).__name__, "data": {"repr": _plain(repr(value))}}  # equal to no literal
+
+
+# --- what is spread over several devices
+
+
+class _Distributed:
+    """Brings arrays back whole, from what each device holds of them."""
+
+    def __init__(self, runtime):
+        self.runtime = runtime
+
+    def get(self, value):
+        found = self.runtime.layout(value)
+        return (assembled(found)[0], found["dtype"]) if found else self.runtime.get(value)
+
+
+def assembled(layout):
+    """The global array, and whether each device holds its slice of it. Parts that are still to be reduced are reduced."""
+    parts, right = {}, True
+    for _, bounds, part, array in layout["shards"]:
+        whole, known = parts.setdefault(part, (np.zeros(layout["shape"], array.dtype), np.zeros(layout["shape"], bool)))
+        here = tuple(slice(start, stop) for start, stop in bounds)
+        if whole[here].shape != array.shape:
+            raise ValueError(f"a device holds an array of shape {list(array.shape)} as its slice {bounds}")
+        twice = known[here]
+        right = right and bool(np.all((whole[here] == array) | (array != array) | ~twice))
+        whole[here] = np.where(twice, whole[here], array)
+        known[here] = True
+    if not all(known.all() for _, known in parts.values()):
+        raise ValueError("no device holds all of the array's elements")
+    stack = np.stack([whole for whole, _ in parts.values()])
+    (how,) = set(layout["partial"].values()) or {"sum"}  # of one part, where nothing is to be reduced
+    return getattr(stack, _REDUCTIONS[how])(axis=0).astype(stack.dtype), right and not layout["partial"]
+
+
+_REDUCTIONS = {"sum": "sum", "avg": "mean", "max": "max", "min": "min", "product": "prod"}
+
+
+def described(layout):
+    """A layout in one form for all frameworks. The shards' values are there where they are not slices of the result."""
+    shards = sorted(layout["shards"], key=lambda shard: shard[0])
+    said = {
+        "axes": layout["axes"],
+        "split": None if layout["split"] is None else [_axes(axes) for axes in layout["split"]],
+        "partial": layout["partial"],
+        "local_shape": [list(shape) for shape in sorted({array.shape for *_, array in shards})],
+        "slices": {str(device): [f"{start}:{stop}" for start, stop in bounds] for device, bounds, _, _ in shards},
+    }
+    if not assembled(layout)[1]:
+        said["shards"] = {str(device): array.tolist() for device, _, _, array in shards}
+    return said
+
+
+def _axes(axes):
+    """No axis, one, or several in order: None, a name, a list of names."""
+    names = [axes] if isinstance(axes, str) else list(axes or ())
+    return names[0] if len(names) == 1 else names or None
 
 
 # --- the process

@@ -60,9 +60,12 @@ class Observation(NamedTuple):
     raised: dict[str, Any] | None
     counts: dict[str, list[int]]
     layout: dict[str, Any] | None
+    """Of a result that is spread over devices: axes, split, partial, local_shape, slices, and shards that are not such slices."""
     derivation: dict[str, Any] | None
     unobservable: str = ""
     """Why the result could not be brought back, where it could not."""
+    collectives: list[str] | None = None
+    """Kinds of communication between devices; None where they are not observed."""
     compiled: dict[str, Any] | None = None
     """What is known of a program that was compiled and did not run: its module's ``entry``, its ``memory`` in bytes."""
 
@@ -84,6 +87,7 @@ def decode(reply: dict[str, Any]) -> Observation:
         reply.get("layout"),
         reply.get("derivation"),
         reply.get("unobservable", ""),
+        reply.get("collectives"),
         reply.get("compiled"),
     )
 
@@ -110,6 +114,8 @@ def mismatch(seen: Observation, spec: Spec, reference: Observation | None, toler
         return f"raised {seen.raised['classes'][0]}: {first_line(seen.raised['message'])}"
     if reference is not None and reference.raised and "reference" in parts.values():
         return f"the reference itself raised {reference.raised['classes'][0]}: {first_line(reference.raised['message'])}"
+    if seen.layout and seen.layout.get("shards") and not seen.layout["partial"] and "shards" not in parts and not seen.raised:
+        return f"devices hold something else than their slices of the result: {_show(seen.layout['shards'])}"
     for name, demand in parts.items():
         why: str = _PARTS[name](seen, demand, parts, reference, tolerance)
         if why:
@@ -221,6 +227,46 @@ def _at_step(seen: Observation, demand: Any, parts: Any, reference: Observation 
     return "" if step == demand else f"raised at step {step}, not {demand}"
 
 
+def _split(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    if not seen.layout:
+        return "the result is on no mesh"
+    split, partial = seen.layout["split"], seen.layout["partial"]
+    if split != demand:
+        return f"the result is split by {_plain(split)}, not {_plain(demand)}"
+    return f"the result is still to be reduced: {_plain(partial)}" if partial and "partial" not in parts else ""
+
+
+def _partial(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    partial = seen.layout["partial"] if seen.layout else {}
+    return "" if partial == demand else f"the result is still to be reduced: {_plain(partial)}, not {_plain(demand)}"
+
+
+def _shards(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    if not seen.layout or not isinstance(array := seen.results[-1] if seen.results else None, Array):
+        return "there are no shards"
+    given = seen.layout.get("shards")
+    for device, expected in demand.items():
+        if device not in seen.layout["slices"]:
+            return f"device {device} holds nothing"
+        part = tuple(slice(*map(int, bounds.split(":"))) for bounds in seen.layout["slices"][device])
+        held = Array(array.dtype, np.asarray(given[device], array.values.dtype) if given else array.values[part])
+        if why := _compare_array(held, expected, tolerance):
+            return f"device {device}: {why}"
+    return ""
+
+
+def _devices(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    devices = sorted(map(int, seen.layout["slices"])) if seen.layout else []
+    return "" if devices == sorted(demand) else f"the devices {devices} hold the result, not {demand}"
+
+
+def _collectives(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    if seen.collectives is None:
+        return "collectives are not observed"
+    said = _plain(seen.collectives), _plain(sorted(demand))
+    return "" if seen.collectives == sorted(demand) else f"the collectives are {said[0]}, not {said[1]}"
+
+
 def _local_shape(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
     shapes = seen.layout["local_shape"] if seen.layout else None
     return "" if shapes == [demand] else f"the local shapes are {shapes}, not {demand}"
@@ -283,8 +329,13 @@ _PARTS = {
     "raises": _raises,
     "matching": _matching,
     "step": _at_step,
+    "split": _split,
+    "partial": _partial,
     "local_shape": _local_shape,
     "slices": _slices,
+    "shards": _shards,
+    "devices": _devices,
+    "collectives": _collectives,
     "entry": _entry,
     "memory": _memory,
     "linear": _linear,
@@ -463,7 +514,7 @@ def _plain(value: Any) -> str:
         return f"[{', '.join(map(_plain, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {_plain(item)}' for key, item in value.items())}}}"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
 
 
 def seen_text(seen: Observation) -> str:
@@ -473,7 +524,9 @@ def seen_text(seen: Observation) -> str:
         said.append("; ".join(_plain(_map(result, _array_text)) for result in seen.results))
     said += [f"{name} {counts}" for name, counts in seen.counts.items()]
     if seen.layout:
-        said.append(f"local shapes {seen.layout['local_shape']}")
+        said += [f"{name} {_plain(value)}" for name, value in seen.layout.items() if name != "axes"]
+    if seen.collectives is not None:
+        said.append(f"collectives {_plain(seen.collectives)}")
     if seen.derivation:
         said.append(msgspec.json.encode(seen.derivation).decode())
     if seen.unobservable:

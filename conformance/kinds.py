@@ -111,7 +111,7 @@ class Tally(NamedTuple):
         """In words; what is zero is left out."""
         parts = [
             Part("conforms" if self.conforms else "named", self.expected, "as expected"),
-            Part("named", self.named if self.conforms else 0, "of them named"),
+            Part("named", self.named if self.conforms else 0, "named"),
             Part("compiles", self.compiles, "compile, and did not run"),
             Part("open", self.open, "not pinned down"),
             Part("failed" if self.failed else "crashed", self.failing, "not as expected"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import re
 import textwrap
 from collections.abc import Iterable
@@ -45,7 +46,13 @@ class Job(msgspec.Struct, frozen=True):
     float64: bool = False
     """Floating-point inputs in double precision: the reference."""
     observe: str = ""
+    devices: int = 0
+    """How many devices it needs; 0 where it is not about devices."""
     mesh: dict[str, int] = {}
+    order: list[int] = []
+    """The devices of the mesh, row by row."""
+    collectives: bool = False
+    """Whether to look for communication between devices."""
     uses: list[dict[str, str]] = []
     absent: str = ""
     timeout: float = 60.0
@@ -74,7 +81,10 @@ def lower(check: Check) -> Job:
         options=check.options,
         x64=case.x64,
         observe=case.observe,
+        devices=case.device_count,
         mesh=case.mesh,
+        order=case.devices if isinstance(case.devices, list) else list(range(math.prod(case.mesh.values()))),
+        collectives=any(spec.collectives is not UNSET for spec in check.outcomes.values()),
         uses=[_need(text) for text in native.uses] if isinstance(native, Native) else [],
         absent=check.absent,
         timeout=case.timeout * (PATIENCE if check.target.mode == AHEAD else 1),
@@ -98,8 +108,10 @@ def _source(check: Check, framework: Framework) -> tuple[str, list[tuple[str, An
     case = check.case
     if check.absent:
         return framework.imports + "\n", []
+    several = bool(case.device_count)
+    framework = _on_several(framework) if several else framework
     if case.program:
-        return _lowered(case.program, tuple(case.inputs), framework.name, check.target.way), [_call(case.inputs)]
+        return _lowered(case.program, tuple(case.inputs), framework.name, check.target.way, several), [_call(case.inputs)]
     if case.native and case.steps:
         return native_definitions(_code(case, framework), framework), [_native_step(step, framework) for step in case.steps]
     if case.native:
@@ -128,9 +140,16 @@ def _native_step(step: Step, framework: Framework) -> tuple[str, Any]:
 
 
 @functools.cache
-def _lowered(program: str, inputs: tuple[str, ...], framework: str, way: str) -> str:
+def _lowered(program: str, inputs: tuple[str, ...], framework: str, way: str, several: bool = False) -> str:
     """Every row and mode of a case runs the same source, unless a parameter is written into it."""
-    return lower_function("program", list(inputs), parse(program), frameworks()[framework].by_way(way))
+    speaks = frameworks()[framework].by_way(way)
+    return lower_function("program", list(inputs), parse(program), _on_several(speaks) if several else speaks)
+
+
+def _on_several(framework: Framework) -> Framework:
+    """The framework, with what it imports where there are several devices."""
+    assert framework.meshes is not None, "or there is no check"
+    return framework._replace(imports=f"{framework.imports}\n{framework.meshes.imports}")
 
 
 def _call(inputs: Inputs) -> tuple[str, Any]:
@@ -147,7 +166,7 @@ def _inputs(inputs: Inputs) -> dict[str, Any]:
 
 def _input(value: Any) -> dict[str, Any]:
     if not isinstance(value, Input):
-        return {"shape": None, "dtype": None, "fill": None, "value": value, "split": None}
+        return {"shape": None, "dtype": None, "fill": None, "value": value, "split": None, "partial": None}
     if value.python is not UNSET:
         return {"python": value.python}
     assert not any(isinstance(children, str) for children in (value.items, value.parts, value.entries)), "filled in by now"
@@ -157,7 +176,7 @@ def _input(value: Any) -> dict[str, Any]:
         return {"tuple": [_input(child) for child in value.parts]}
     if value.entries is not UNSET:
         return {"dict": _inputs(value.entries)}  # type: ignore[arg-type]
-    names = ("shape", "dtype", "fill", "value", "split")
+    names = ("shape", "dtype", "fill", "value", "split", "partial")
     return {name: None if (part := getattr(value, name)) is UNSET else part for name in names}
 
 

@@ -15,10 +15,8 @@ from conformance.results import (
     Outline,
     ResultsError,
     Shard,
-    SourceLine,
     cases_digest,
     content,
-    encode,
     full_texts,
     read_times,
 )
@@ -56,17 +54,13 @@ def write_merged(runs: Sequence[Outline], path: Path) -> Outline:
         if not run.complete:
             raise ResultsError(f"{run.path} is incomplete, for its run did not end: run it again")
     run = merged(runs, path)
-    lines = [encode(run.header)]
-    lines += [encode(run.cases[name]) for name in sorted(run.cases)]
-    lines += [encode(SourceLine(name, run.sources[name])) for name in sorted(run.sources)]
-    lines += [entry.raw for entry in run.entries]
     full = {digest: text for each in runs for digest, text in full_texts(each.path).items()}
     times = [read_times(each.path) for each in runs]
     seconds = {name: value for each in times for name, value in each.get("seconds", {}).items()}
     started = min((each["started"] for each in times if "started" in each), default="")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content(lines, len(run.entries)))
+        _replace(path, content(run.lines(), len(run.entries)))
         rows = (msgspec.json.encode({"digest": digest, "full": full[digest]}) + b"\n" for digest in sorted(full))
         _replace(path.with_name(path.name + ".full.jsonl"), b"".join(rows))
         text = msgspec.json.encode({"started": started, "seconds": dict(sorted(seconds.items()))})

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from conformance.expand import CONFORMS
 from conformance.framework import BUILTIN
+from conformance.history import own_versions
 from conformance.kinds import FAILING, LEGEND, Kind, Tally, kind
 from conformance.results import CaseLine, CheckLine, Run
 from conformance.target import MODES
-from conformance.wording import LIMIT, Fact, anchor, count, expectation, is_web, listed, mapping, observation, safe
+from conformance.wording import LIMIT, Fact, anchor, count, expectation, fact, is_web, listed, mapping, observation, safe
 
 MOST_FAILURES = 40
 """Failures listed ahead of the cases; the rest are found by the filter."""
@@ -67,6 +68,7 @@ class Reference(NamedTuple):
 class Cell(NamedTuple):
     """What one check saw. ``expected`` is said only where that was something else."""
 
+    identity: str
     css: str
     outcome: str
     expected: str
@@ -87,6 +89,9 @@ class Source(NamedTuple):
     used: str
     text: str
     whole: bool
+    digest: str
+    check: str
+    """The first check that ran it."""
 
 
 class Evidence(NamedTuple):
@@ -104,8 +109,17 @@ class Evidence(NamedTuple):
     against: list[Fact]
     reasons: list[Fact]
     """Call -> why the framework traced it, in its own words"""
-    printed: str
+    printed: Fact
     seconds: str
+
+
+class Side(NamedTuple):
+    """All that one framework has of a case."""
+
+    framework: str
+    version: str
+    sources: list[Source]
+    evidence: list[Evidence]
 
 
 class CaseView(NamedTuple):
@@ -172,7 +186,7 @@ class Page(NamedTuple):
 
 def view(runs: list[Run]) -> Page:
     """All that the page says."""
-    book = _Book(runs)
+    book = Book(runs)
     checks = [check for run in runs for check in run.checks]
     total = Tally.of(checks)
     areas = [_area(book, name, identities) for name, identities in book.areas.items()]
@@ -196,7 +210,7 @@ def view(runs: list[Run]) -> Page:
 # --- the whole
 
 
-class _Book:
+class Book:
     """The checks of all runs, looked up by case and by column, and the words for columns."""
 
     def __init__(self, runs: list[Run]) -> None:
@@ -204,17 +218,17 @@ class _Book:
         self.sources = {digest: text for run in runs for digest, text in run.sources.items()}
         self.by_case: dict[str, list[tuple[Column, CheckLine]]] = {identity: [] for identity in self.cases}
         self.by_column: dict[Column, list[CheckLine]] = collections.defaultdict(list)
-        self._versions = {(n, name): text for n, run in enumerate(runs) for name, text in _versions(run)}
+        self._versions = {(n, name): text for n, run in enumerate(runs) for name, text in own_versions(run.header).items()}
         self._digests = collections.defaultdict(set)
         for number, run in enumerate(runs):
             for line in run.cases.values():
                 self._digests[line.case].add(line.digest)
             for check in run.checks:
-                column = _column(number, check.target)
+                column = column_of(number, check.target)
                 self.by_case.setdefault(check.case, []).append((column, check))
                 self.by_column[column].append(check)
-        self.columns = sorted(self.by_column, key=_column_order)
-        self._evidence = 0
+        self.columns = sorted(self.by_column, key=column_order)
+        self._runs = collections.Counter(column.target for column in self.columns)
         self.areas: dict[str, list[str]] = {}
         for identity in sorted(self.by_case):
             self.areas.setdefault(identity.split("/")[0], []).append(identity)
@@ -259,12 +273,19 @@ class _Book:
     def edited(self, identity: str) -> bool:
         return len(self._digests[identity]) > 1
 
-    def next_evidence(self) -> str:
-        self._evidence += 1
-        return f"e:{self._evidence}"
+    def place(self, column: Column, check: CheckLine) -> str:
+        """The name of a check among those of its case, as the target of a link."""
+        return place(check.row, check.target, f"~{column.run + 1}" if self._runs[column.target] > 1 else "")
 
 
-def _column(run: int, target: str) -> Column:
+def place(row: str, target: str, more: str = "") -> str:
+    """The name of a check within its case, as the target of a link."""
+    name = f"{row}-{target}{more}" if row else f"{target}{more}"
+    return name if re.fullmatch(r"[\w.,:@/+=~-]{1,200}", name, re.ASCII) else anchor(f"{name} ")
+
+
+@functools.cache
+def column_of(run: int, target: str) -> Column:
     """Taken apart without complaint: a report is not the place to refuse a target."""
     place, _, device = target.partition("@")
     framework, _, mode = place.partition(":")
@@ -273,29 +294,27 @@ def _column(run: int, target: str) -> Column:
     return Column(run, framework, mode, device, target)
 
 
-def _column_order(column: Column) -> tuple[Any, ...]:
-    framework = BUILTIN.index(column.framework) if column.framework in BUILTIN else len(BUILTIN)
+def framework_order(name: str) -> tuple[int, str]:
+    """The frameworks that come along are first, in their own order."""
+    return BUILTIN.index(name) if name in BUILTIN else len(BUILTIN), name
+
+
+@functools.cache
+def column_order(column: Column) -> tuple[Any, ...]:
     known = column.mode.partition(",")[0]
     mode = MODES.index(known) if known in MODES else len(MODES)
-    return framework, column.framework, column.run, mode, column.mode, column.device
-
-
-def _versions(run: Run) -> Iterator[tuple[str, str]]:
-    """Each framework's own version: of the distribution of its name, or of one such as tensorflow-cpu."""
-    for name, versions in mapping(run.header.environment.get("packages")).items():
-        own = [version for package, version in mapping(versions).items() if package == name or package.startswith(f"{name}-")]
-        yield name, str(own[0]) if own else ""
+    return framework_order(column.framework), column.run, mode, column.mode, column.device
 
 
 def _run(number: int, run: Run) -> RunView:
     environment = run.header.environment
-    versions = dict(_versions(run))
-    tested = {_column(0, check.target).framework for check in run.checks}
-    names = sorted({*tested, *versions}, key=lambda name: _column_order(Column(0, name, "", "", "")))
+    versions = own_versions(run.header)
+    tested = {column_of(0, check.target).framework for check in run.checks}
+    names = sorted({*tested, *versions}, key=lambda name: column_order(Column(0, name, "", "", "")))
     companions = []
     for name, packages in sorted(mapping(environment.get("packages")).items()):
         companions.append((safe(name), safe(", ".join(f"{p} {v}" for p, v in sorted(mapping(packages).items())))))
-    when, iso = _when(run.started)
+    when, iso = date(run.started)
     return RunView(
         number=number,
         file=safe(run.path.name),
@@ -317,14 +336,14 @@ _MONTHS = (
 )
 
 
-def _when(started: str) -> tuple[str, str]:
+def date(started: str) -> tuple[str, str]:
     """A date for people and the same for machines. Months are spelt here: strftime would ask the locale."""
     try:
-        date = datetime.datetime.fromisoformat(started)
+        when = datetime.datetime.fromisoformat(started)
     except ValueError:
         return safe(started), ""
-    zone = f" {date.tzname()}" if date.tzinfo else ""
-    return f"{date.day} {_MONTHS[date.month - 1]} {date.year}, {date:%H:%M}{zone}", date.isoformat()
+    zone = f" {when.tzname()}" if when.tzinfo else ""
+    return f"{when.day} {_MONTHS[when.month - 1]} {when.year}, {when:%H:%M}{zone}", when.isoformat()
 
 
 def _warnings(runs: list[Run], total: Tally) -> list[str]:
@@ -340,7 +359,7 @@ def _warnings(runs: list[Run], total: Tally) -> list[str]:
     return said
 
 
-def _sentence(book: _Book, total: Tally, areas: list[AreaView]) -> str:
+def _sentence(book: Book, total: Tally, areas: list[AreaView]) -> str:
     if not total.total:
         return "No check was run."
     cases = [case for area in areas for case in area.cases]
@@ -359,20 +378,20 @@ def _sentence(book: _Book, total: Tally, areas: list[AreaView]) -> str:
 # --- an area, a case
 
 
-def _area(book: _Book, name: str, identities: list[str]) -> AreaView:
+def _area(book: Book, name: str, identities: list[str]) -> AreaView:
     checks: dict[Column, list[CheckLine]] = collections.defaultdict(list)
     for identity in identities:
         for column, check in book.by_case[identity]:
             checks[column].append(check)
     tallies = [Tally.of(checks[column]) for column in book.columns]
-    return AreaView(f"area:{anchor(name)}", safe(name), tallies, [_case(book, identity) for identity in identities])
+    return AreaView(f"area:{anchor(name)}", safe(name), tallies, [case_view(book, identity) for identity in identities])
 
 
-def _case(book: _Book, identity: str) -> CaseView:
+def case_view(book: Book, identity: str) -> CaseView:
     checks = book.by_case[identity]
     line = book.cases.get(identity) or CaseLine(identity, "", identity, "", [], "", "")
-    columns = sorted({column for column, _ in checks}, key=_column_order)
-    css = _styles([check for _, check in checks])
+    columns = sorted({column for column, _ in checks}, key=column_order)
+    css = styles([check for _, check in checks])
     evidence, found = _evidence(book, checks, css)
     rows = _rows(columns, checks, found, css)
     names = {tuple(check.parameters) for _, check in checks}
@@ -391,27 +410,44 @@ def _case(book: _Book, identity: str) -> CaseView:
         rows=rows,
         sources=list(_sources(book, checks)),
         evidence=evidence,
-        differs=_differs([check for _, check in checks]),
+        differs=differs([check for _, check in checks]),
         fails=any(kind(check) in FAILING for _, check in checks),
     )
 
 
-def _styles(checks: list[CheckLine]) -> dict[tuple[Kind, str], str]:
+def sides(book: Book, identity: str) -> list[Side]:
+    """A case framework by framework, for a page that has room for one beside the other."""
+    checks = book.by_case[identity]
+    css = styles([check for _, check in checks])
+    made = []
+    for group in dict.fromkeys((column.run, column.framework) for column in sorted({c for c, _ in checks}, key=column_order)):
+        mine = [(column, check) for column, check in checks if (column.run, column.framework) == group]
+        (said,) = book.groups([mine[0][0]])
+        made.append(Side(said.framework, said.version, list(_sources(book, mine)), _evidence(book, mine, css)[0]))
+    return made
+
+
+def styles(checks: list[CheckLine]) -> dict[tuple[Kind, str], str]:
     """(kind, outcome) -> classes. Each named outcome of a case has a tint, the first one to be met the first tint."""
-    styles: dict[tuple[Kind, str], str] = {}
-    tints: dict[str, int] = {}
-    for check in sorted(checks, key=lambda check: (_natural(check.row), _column_order(_column(0, check.target)))):
-        what = kind(check)
-        tinted = what in (Kind.NAMED, Kind.OPEN) and check.outcome != CONFORMS
-        tint = f" t{tints.setdefault(check.outcome, len(tints)) % TINTS}" if tinted else ""
-        styles[what, check.outcome] = f"{what}{tint}"
-    return styles
+    found: dict[tuple[Kind, str], str] = {}
+    for check in sorted(checks, key=lambda check: (natural(check.row), column_order(column_of(0, check.target)))):
+        if (what := kind(check), check.outcome) not in found:
+            found[what, check.outcome] = tinted(what, check.outcome, found)
+    return found
+
+
+def tinted(what: Kind, outcome: str, others: dict[tuple[Kind, str], str]) -> str:
+    """The classes of an outcome that is not among the others."""
+    if what not in (Kind.NAMED, Kind.OPEN) or outcome == CONFORMS:
+        return str(what)
+    named = list(dict.fromkeys(name for each, name in others if each in (Kind.NAMED, Kind.OPEN) and name != CONFORMS))
+    return f"{what} t{(named.index(outcome) if outcome in named else len(named)) % TINTS}"
 
 
 def _rows(
     columns: list[Column],
     checks: list[tuple[Column, CheckLine]],
-    evidence: dict[int, str],
+    evidence: dict[int, tuple[str, str]],
     css: dict[tuple[Kind, str], str],
 ) -> list[Row]:
     """A table; two checks in one place cannot be, and if they are, the worse one is seen."""
@@ -424,10 +460,11 @@ def _rows(
     def cell(check: CheckLine) -> Cell:
         what = kind(check)
         expected = check.expected if what in FAILING else None
-        return Cell(css[what, check.outcome], safe(check.outcome), safe(expected or ""), evidence[id(check)])
+        place, seen = evidence[id(check)]
+        return Cell(place, css[what, check.outcome], safe(check.outcome), safe(expected or ""), seen)
 
     rows = []
-    for name in sorted(table, key=_natural):
+    for name in sorted(table, key=natural):
         cells = [cell(table[name][column]) if column in table[name] else None for column in columns]
         rows.append(Row(_row_label(next(iter(table[name].values()))), cells))
     return rows
@@ -437,13 +474,14 @@ def _row_label(check: CheckLine) -> str:
     return safe(" · ".join(check.parameters.values()) or check.row or "as stated")
 
 
-def _natural(row: str) -> tuple[Any, ...]:
+@functools.lru_cache(maxsize=10_000)
+def natural(row: str) -> tuple[Any, ...]:
     """2 before 10, and the row without a name before all others."""
     parts = re.split(r"([0-9]+)", row[:200])
     return tuple((int(part), "") if part.isascii() and part.isdigit() else (0, part) for part in parts), row
 
 
-def _differs(checks: list[CheckLine]) -> bool:
+def differs(checks: list[CheckLine]) -> bool:
     """Whether targets saw different things of one row, or one of them departed from the norm."""
     norm = any(CONFORMS in (check.outcome, check.expected, *check.against) for check in checks)
     rows: dict[str, set[str]] = collections.defaultdict(set)
@@ -453,17 +491,18 @@ def _differs(checks: list[CheckLine]) -> bool:
     return any(len(seen) > 1 or (norm and seen != {CONFORMS}) for seen in rows.values())
 
 
-def _sources(book: _Book, checks: list[tuple[Column, CheckLine]]) -> Iterator[Source]:
+def _sources(book: Book, checks: list[tuple[Column, CheckLine]]) -> Iterator[Source]:
     """The distinct native sources; which rows and modes each belongs to is said where a framework has several."""
     used: dict[tuple[str, str], list[tuple[Column, CheckLine]]] = {}
-    for column, check in sorted(checks, key=lambda pair: _column_order(pair[0])):
+    for column, check in sorted(checks, key=lambda pair: column_order(pair[0])):
         if book.sources.get(check.source, "").strip() and kind(check) is not Kind.UNSUPPORTED:
             used.setdefault((column.framework, check.source), []).append((column, check))
     several = collections.Counter(framework for framework, _ in used)
     for (framework, digest), pairs in used.items():
         text = book.sources[digest].strip("\n")
-        where = "; ".join(f"{rows}: {targets}".removeprefix(": ") for rows, targets in _where(book, pairs))
-        yield Source(safe(framework), safe(where) if several[framework] > 1 else "", safe(text), len(text) <= LIMIT)
+        where = "; ".join(f"{fact.name}: {fact.text}".removeprefix(": ") for fact in _where(book, pairs))
+        shown = safe(where) if several[framework] > 1 else ""
+        yield Source(safe(framework), shown, safe(text), len(text) <= LIMIT, digest, pairs[0][1].identity)
 
 
 def _failures(cases: list[CaseView]) -> list[FailingCase]:
@@ -490,24 +529,23 @@ def _failing_cells(case: CaseView) -> Iterator[Failure]:
 
 
 def _evidence(
-    book: _Book, checks: list[tuple[Column, CheckLine]], css: dict[tuple[Kind, str], str]
-) -> tuple[list[Evidence], dict[int, str]]:
-    """Evidence, shared by the checks that have the same; and the id of each check's own. What fails comes first."""
+    book: Book, checks: list[tuple[Column, CheckLine]], css: dict[tuple[Kind, str], str]
+) -> tuple[list[Evidence], dict[int, tuple[str, str]]]:
+    """Evidence, shared by the checks that have the same; and of each check its place and its evidence. What fails is first."""
     shared: dict[str, list[tuple[Column, CheckLine]]] = {}
-    for column, check in sorted(checks, key=lambda pair: (_natural(pair[1].row), _column_order(pair[0]))):
+    for column, check in sorted(checks, key=lambda pair: (natural(pair[1].row), column_order(pair[0]))):
         judged = (check.outcome, check.expected, check.passed, check.observation, check.expectation, check.because, check.against)
-        same = (*judged, check.evidence)
-        shared.setdefault(repr(same), []).append((column, check))
+        shared.setdefault(repr((*judged, check.evidence)), []).append((column, check))
     groups = sorted(shared.values(), key=lambda pairs: kind(pairs[0][1]) not in FAILING)
     made, found = [], {}
     for pairs in groups:
-        identity = book.next_evidence()
+        identity = f"seen:{book.place(*pairs[0])}"
         made.append(_one_evidence(book, identity, pairs, css[kind(pairs[0][1]), pairs[0][1].outcome]))
-        found.update({id(check): identity for _, check in pairs})
+        found.update({id(check): (book.place(column, check), identity) for column, check in pairs})
     return made, found
 
 
-def _one_evidence(book: _Book, identity: str, pairs: list[tuple[Column, CheckLine]], css: str) -> Evidence:
+def _one_evidence(book: Book, identity: str, pairs: list[tuple[Column, CheckLine]], css: str) -> Evidence:
     check = pairs[0][1]
     return Evidence(
         identity=identity,
@@ -518,16 +556,16 @@ def _one_evidence(book: _Book, identity: str, pairs: list[tuple[Column, CheckLin
         expected=expectation(check.expectation),
         seen=observation(check.observation, check.because),
         because=safe(check.because),
-        against=[Fact(safe(name), safe(why)) for name, why in check.against.items()],
+        against=[fact(name, why) for name, why in check.against.items()],
         reasons=_reasons(check),
-        printed=safe(check.evidence.get("printed", "")),
+        printed=fact("printed", check.evidence.get("printed", "")),
         seconds=_seconds([check.seconds for _, check in pairs]),
     )
 
 
 def _reasons(check: CheckLine) -> list[Fact]:
     calls = check.evidence.get("reasons", [])
-    return [Fact(f"call {index}", safe("\n".join(reasons))) for index, reasons in enumerate(calls) if reasons]
+    return [fact(f"call {index}", "\n".join(reasons)) for index, reasons in enumerate(calls) if reasons]
 
 
 def _verdict(check: CheckLine) -> str:
@@ -545,7 +583,7 @@ def _verdict(check: CheckLine) -> str:
     return f"instead of the expected {check.expected}" if check.expected else "not as expected"
 
 
-def _where(book: _Book, pairs: list[tuple[Column, CheckLine]]) -> list[Fact]:
+def _where(book: Book, pairs: list[tuple[Column, CheckLine]]) -> list[Fact]:
     """Rows -> targets; rows with the same targets share a line. A row without a name has no label."""
     rows: dict[str, list[Column]] = {}
     for column, check in pairs:

@@ -77,12 +77,13 @@ class HostFailed(Exception):
 class Lane:
     """Jobs for hosts of one kind."""
 
-    def __init__(self, name: str, framework: Framework, spec: str, device: str, mesh: bool) -> None:
+    def __init__(self, name: str, framework: Framework, spec: str, device: str, several: bool) -> None:
         self.name = name
         self.framework = framework
         self.spec = spec
         self.device = device
-        self.mesh = mesh
+        self.several = several
+        """Whether the jobs need several devices."""
         self.waiting: collections.deque[tuple[int, Job]] = collections.deque()
         self.hosts = 0
         self.ready: list[Host] = []
@@ -144,7 +145,7 @@ class Pool:
             for job in jobs:
                 self._next += 1
                 numbers.append(self._next)
-                self._lane(lane, bool(job.mesh)).waiting.append((self._next, job))
+                self._lane(lane, bool(job.devices)).waiting.append((self._next, job))
             self._start_waiting()
         return numbers
 
@@ -177,13 +178,13 @@ class Pool:
             self._groups.discard(host.group)
             host.end()
 
-    def _lane(self, name: str, mesh: bool) -> Lane:
-        key = (name, mesh)
+    def _lane(self, name: str, several: bool) -> Lane:
+        key = (name, several)
         if key not in self._lanes:
             framework = frameworks()["numpy" if name == REFERENCE else name]
             spec = execnet_spec("" if name == REFERENCE else self.hosts.get(name, ""))
             device = "cpu" if name == REFERENCE else self.device
-            self._lanes[key] = Lane(name, framework, spec, device, mesh)
+            self._lanes[key] = Lane(name, framework, spec, device, several)
         return self._lanes[key]
 
     def _start_waiting(self) -> None:
@@ -194,11 +195,11 @@ class Pool:
                 self._start_thread(lane)
 
     def _room(self, lane: Lane) -> bool:
-        return lane.name == REFERENCE or self._chips.room(lane.mesh)
+        return lane.name == REFERENCE or self._chips.room(lane.several)
 
     def _start_thread(self, lane: Lane) -> None:
         lane.hosts += 1
-        chips = [] if lane.name == REFERENCE else self._chips.take(lane.mesh)
+        chips = [] if lane.name == REFERENCE else self._chips.take(lane.several)
         threading.Thread(target=self._serve, args=(lane, chips), daemon=True, name=f"host {lane.name}").start()
 
     def _serve(self, lane: Lane, chips: list[str]) -> None:
@@ -297,7 +298,7 @@ class Host:
         framework = lane.framework
         settings = {
             "device": lane.device,
-            "mesh": lane.mesh,
+            "several": lane.several,
             "environment": ENVIRONMENT | environment,
             "runtime": module_source(framework.runtime),
             "packages": [*framework.distributions, *COMPANIONS],

@@ -36,23 +36,24 @@ def write_report(runs: list[Run], directory: Path) -> Path:
 
 def render(runs: list[Run]) -> str:
     """The page. The same runs always give the same text."""
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    script, style = _text("report.js"), _text("parts.css") + _text("report.css")
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             page=view(runs),
-            style=_style("report.css"),
+            style=Markup(style),
             script=Markup(script),
-            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            style_digest=_digest(style),
+            script_digest=_digest(script),
         )
     )
 
 
 def render_findings(found: Findings) -> str:
     """What a gate found, as a page: before beside after."""
-    environment = _environment()
-    environment.filters |= {
+    templates = environment()
+    templates.filters |= {
         "safe_text": safe,
         "anchor": anchor,
         "by_case": by_case,
@@ -60,17 +61,18 @@ def render_findings(found: Findings) -> str:
         "name": name,
         "facts": lambda seen: observation(seen.observation, seen.because),
     }
-    environment.tests["web"] = is_web
+    templates.tests["web"] = is_web
     others = {"Tolerated": found.tolerated, "Did not hold when it was run again": found.unsteady, "Not counted": found.aside}
-    return environment.get_template("gate.html").render(
-        found=found, summary=summary(found), remarks=remarks(found), others=list(others.items()), style=_style("gate.css")
+    return templates.get_template("gate.html").render(
+        found=found, summary=summary(found), remarks=remarks(found), others=list(others.items()), style=Markup(_text("gate.css"))
     )
 
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Templates in which every text is escaped."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -80,5 +82,10 @@ def _environment() -> jinja2.Environment:
     )
 
 
-def _style(file: str) -> Markup:
-    return Markup((TEMPLATES / file).read_text(encoding="utf-8"))
+def _text(file: str) -> str:
+    return (TEMPLATES / file).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """As a Content-Security-Policy names an inline text."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

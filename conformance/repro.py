@@ -7,27 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from conformance.framework import Framework, frameworks
-from conformance.host import seed_of
+from conformance.case import Spec
+from conformance.framework import Framework, Meshes, frameworks
+from conformance.host import numbers, seed_of
 from conformance.judge import spec_text
 from conformance.library import CaseCard, Compiled
-from conformance.lower import native_name
+from conformance.lower import Job, native_name
 from conformance.target import AHEAD
 
 
-class NoScript(ValueError):
-    """A check that no script can show yet; the text is for the user."""
-
-
 def script(check: Compiled, card: CaseCard, expected: str | None) -> str:
-    """The text of the script. Raises NoScript for a case with a mesh."""
-    if check.job.mesh:
-        raise NoScript("there is no script for layouts yet: what the report shows of them is all there is")
+    """The text of the script."""
     framework = frameworks()[check.framework]
     job = check.job
-    imports, definitions = framework.imports, job.source.removeprefix(framework.imports).strip()
+    meshes = framework.meshes if job.devices and not job.absent else None
+    imports = f"{framework.imports}\n{meshes.imports}" if meshes else framework.imports
+    definitions = job.source.removeprefix(imports).strip()
     state = "\n".join(f"{name} = {_input(name, spec, framework)}" for name, spec in job.state.items())
     parts = [_heading(check, card, expected), imports, state, definitions]
+    if meshes:
+        parts[1:2] = [meshes.before, imports, meshes.after, _mesh(job, meshes), *_helpers(job, framework, meshes)]
     if job.absent:
         return (
             "\n\n".join([*filter(None, parts), f"print({job.absent})  # fails as long as {check.framework} has no such thing"])
@@ -43,6 +42,8 @@ def script(check: Compiled, card: CaseCard, expected: str | None) -> str:
     if job.observe:
         parts.append(_derivation(check, framework))
     parts.append("\n".join(_step(kind, payload, check, framework) for kind, payload in job.steps))
+    if meshes and job.collectives:
+        parts.append(meshes.communication.replace("CALL", job.steps[-1][1]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -53,6 +54,18 @@ def _heading(check: Compiled, card: CaseCard, expected: str | None) -> str:
     lines += [f"Needs: {need['name']}{need['versions']}" for need in check.job.uses]
     lines += ["Counts are printed as totals so far; the case speaks of each call."] if check.job.count else []
     return "\n".join(f"# {line}".rstrip() for line in "\n".join(lines).splitlines())
+
+
+def _mesh(job: Job, meshes: Meshes) -> str:
+    names, sizes = tuple(job.mesh), tuple(job.mesh.values())
+    text = meshes.mesh.replace("SIZES", str(sizes)).replace("NAMES", str(names)).replace("ORDER", str(job.order))
+    return text if job.mesh else ""
+
+
+def _helpers(job: Job, framework: Framework, meshes: Meshes) -> list[str]:
+    """What placing the inputs calls, where the program does not define it already."""
+    called = [name for name in framework.preludes if f"{name}(" in meshes.place and f"def {name}(" not in job.source]
+    return [framework.preludes[name] for name in called if any(spec.get("split") is not None for spec in job.inputs.values())]
 
 
 def _wrapped(check: Compiled, framework: Framework) -> str:
@@ -74,8 +87,14 @@ def _step(kind: str, payload: Any, check: Compiled, framework: Framework) -> str
         return "\n".join(f"{name} = {_input(name, spec, framework)}" for name, spec in payload.items())
     if kind == "do":
         return str(payload)
+    if check.job.devices and framework.meshes and any(_is_about_layout(spec) for spec in check.outcomes.values()):
+        return f"result = {payload}\nprint(result)\nprint({framework.meshes.shown.replace('RESULT', 'result')})"
     counts = framework.counting.read.replace("FUNCTION", check.job.trace) if check.job.count and framework.counting else ""
     return f"print({payload}{', ' + counts if counts else ''})"
+
+
+def _is_about_layout(spec: Spec) -> bool:
+    return any(name in ("split", "partial", "local_shape", "slices", "shards", "devices") for name, _ in spec.items())
 
 
 def _derivation(check: Compiled, framework: Framework) -> str:
@@ -94,17 +113,22 @@ def _input(name: str, spec: dict[str, Any], framework: Framework) -> str:
             "{" + ", ".join(f"{key!r}: {_input(f'{name}.{key}', child, framework)}" for key, child in spec["dict"].items()) + "}"
         )
     array, dtype = _array(name, spec)
+    text = framework.array.replace("ARRAY", array)
     if dtype == "bfloat16":
-        return framework.cast.replace("ARRAY", array).replace("DTYPE", native_name(framework, "bfloat16"))
-    return framework.array.replace("ARRAY", array)
+        text = framework.cast.replace("ARRAY", array).replace("DTYPE", native_name(framework, "bfloat16"))
+    if spec["split"] is None or framework.meshes is None:
+        return text
+    split = ", ".join(repr(tuple(axis) if isinstance(axis, list) else axis) for axis in spec["split"])
+    partial = ", ".join(f"{axis!r}: {how!r}" for axis, how in (spec["partial"] or {}).items())
+    return framework.meshes.place.replace("SPLIT", split).replace("PARTIAL", partial).replace("ARRAY", text)
 
 
 def _array(name: str, spec: dict[str, Any]) -> tuple[str, str]:
     """A NumPy expression for the input that `host.array_of` makes, and the name of its dtype."""
     shape = spec["shape"]
     if spec["value"] is not None and spec["value"] != "arange":
-        value = spec["value"]
-        dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32"}[np.asarray(value).dtype.kind]
+        value = numbers(spec["value"])  # type: ignore[no-untyped-call]
+        dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32", "c": "complex64"}[np.asarray(value).dtype.kind]
         text = f"np.array({_literal(value)}, dtype=np.{_stored(dtype)})"
         return (text if shape is None else f"np.full({shape}, {text})"), dtype
     dtype = spec["dtype"] or "float32"

@@ -46,6 +46,15 @@ class Shard(msgspec.Struct, frozen=True):
     """Digest of their identities."""
 
 
+class Base(msgspec.Struct, frozen=True):
+    """The run that a file says no more of than what is other in its own."""
+
+    file: str
+    """Its name; it lies beside."""
+    digest: str
+    """Of all that it says."""
+
+
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was run where."""
 
@@ -55,6 +64,8 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     cases: str
     """Digest of all cases that the run was about."""
     shard: Shard | None = None
+    base: Base | None = None
+    """Lines that are not in this file are as they are there."""
 
 
 class CaseLine(msgspec.Struct, frozen=True, tag_field="kind", tag="case", omit_defaults=True):
@@ -107,6 +118,12 @@ class CheckLine(msgspec.Struct, frozen=True, tag_field="kind", tag="check"):
         return identity(self.case, self.row, self.target)
 
 
+class GoneLine(msgspec.Struct, frozen=True, tag_field="kind", tag="gone"):
+    """A check that the base has, and this run has not."""
+
+    check: str
+
+
 class Footer(msgspec.Struct, frozen=True, tag_field="kind", tag="end"):
     """No footer, no complete run."""
 
@@ -128,7 +145,7 @@ class Key(msgspec.Struct, frozen=True, tag_field="kind", tag="check", gc=False):
         return identity(self.case, self.row, self.target)
 
 
-Line = CaseLine | SourceLine | CheckLine | Footer
+Line = CaseLine | SourceLine | CheckLine | GoneLine | Footer
 
 
 def identity(case: str, row: str, target: str) -> str:
@@ -158,6 +175,17 @@ class Outline(NamedTuple):
         """The whole of a check's line. Raises ResultsError."""
         line: CheckLine = _decode(self.path, entry.number, entry.raw, CheckLine)
         return line
+
+    def lines(self) -> list[bytes]:
+        """All that its file says, but for the footer."""
+        lines = [encode(self.header)]
+        lines += [encode(self.cases[name]) for name in sorted(self.cases)]
+        lines += [encode(SourceLine(name, self.sources[name])) for name in sorted(self.sources)]
+        return [*lines, *(entry.raw for entry in self.entries)]
+
+    @property
+    def digest(self) -> str:
+        return _body_digest(_body(self.lines()))
 
 
 class Run(NamedTuple):
@@ -257,8 +285,12 @@ def cases_digest(cases: Iterable[CaseLine]) -> str:
 
 def content(lines: list[bytes], checks: int | None) -> bytes:
     """The text of a results file; without a footer where ``checks`` is None, for the run did not end."""
-    body = b"".join(line + b"\n" for line in lines)
+    body = _body(lines)
     return body if checks is None else body + encode(Footer(True, checks, _body_digest(body))) + b"\n"
+
+
+def _body(lines: list[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
 
 
 def _body_digest(body: bytes | memoryview) -> str:
@@ -299,6 +331,11 @@ def whole(run: Outline) -> Run:
 
 def outline(path: Path) -> Outline:
     """Read a results file, and of its checks only which they are. Raises ResultsError."""
+    return _outline(path, [])
+
+
+def _outline(path: Path, upon: list[Path]) -> Outline:
+    """``upon``: the files that are being read, each of which says what is other than in the next."""
     rows = _rows(path)
     header = Header(FORMAT, {}, "")
     first = 0
@@ -309,6 +346,7 @@ def outline(path: Path) -> Outline:
         raise ResultsError(f"{path} is not a results file: its first line is not a header")
     found = Outline(path, header, {}, {}, [], False)
     footer, footer_row = None, len(rows)
+    gone = set()
     for number, row in enumerate(itertools.islice(rows, first, None), start=first + 1):
         if not row:
             continue
@@ -321,13 +359,54 @@ def outline(path: Path) -> Outline:
             found.entries.append(Entry(Key(line.case, line.row, line.target), number, row))
         elif isinstance(line, SourceLine):
             found.sources[line.source] = line.text
+        elif isinstance(line, GoneLine):
+            gone.add(line.check)
         elif isinstance(line, Footer):
             footer, footer_row = line, number
         elif found.cases.setdefault(line.case, line) != line:
             raise ResultsError(f"{path}:{number}: the case {line.case} is there twice, and the two differ")
     if footer is not None:
         _is_untouched(found, footer, rows[: footer_row - 1])
+    if header.base:
+        found = _on_base(found, header.base, gone, [*upon, path])
+    if footer is not None:
+        _has_its_cases(found)
     return found._replace(complete=footer is not None and footer.complete)
+
+
+def _on_base(run: Outline, base: Base, gone: set[str], upon: list[Path]) -> Outline:
+    """The run with all that it has in common with its base."""
+    path = run.path.parent / base.file
+    if Path(base.file).name != base.file or path in upon:
+        raise ResultsError(f"{run.path}: {base.file} cannot be what it builds on")
+    if not path.exists():
+        raise ResultsError(f"{run.path} says what is other than in {base.file}, which is not beside it")
+    under = _outline(path, upon)
+    if under.digest != base.digest:
+        raise ResultsError(
+            f"{run.path} says what is other than in {base.file}, and {path} is not the file that it was written for:"
+            " renew both with `conformance baseline`"
+        )
+    entries = {entry.key.identity: entry for entry in under.entries if entry.key.identity not in gone}
+    entries |= {entry.key.identity: entry for entry in run.entries}
+    return only_needed(
+        run._replace(
+            header=msgspec.structs.replace(run.header, base=None),
+            cases=under.cases | run.cases,
+            sources=under.sources | run.sources,
+            entries=[entries[name] for name in sorted(entries)],
+        )
+    )
+
+
+def only_needed(run: Outline) -> Outline:
+    """The run without cases and sources that none of its checks is of."""
+    cases = {entry.key.case for entry in run.entries}
+    sources = {run.check(entry).source for entry in run.entries}
+    return run._replace(
+        cases={name: case for name, case in run.cases.items() if name in cases},
+        sources={name: text for name, text in run.sources.items() if name in sources},
+    )
 
 
 _CHECK = b'{"kind":"check"'
@@ -368,6 +447,10 @@ def _is_untouched(run: Outline, footer: Footer, rows: list[bytes]) -> None:
         digest.update(b"\n")
     if footer.digest and footer.digest != digest.hexdigest()[:16]:
         raise ResultsError(f"{run.path} was edited since it was written: its lines are not those that its footer was made for")
+
+
+def _has_its_cases(run: Outline) -> None:
+    """Raises ResultsError where the cases are not those of the checks."""
     if run.header.cases and run.header.cases != cases_digest(run.cases.values()):
         raise ResultsError(f"{run.path}: its cases are not those that its header was made for; the file was edited")
     for entry in run.entries:
@@ -443,6 +526,8 @@ def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
     data.update(seen.counts)
     if seen.layout:
         data["layout"] = seen.layout
+    if seen.collectives is not None:
+        data["collectives"] = seen.collectives
     if seen.derivation:
         data["derivation"] = seen.derivation
     if seen.compiled:

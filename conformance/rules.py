@@ -35,12 +35,14 @@ VERDICTS = ("unexpected", "crashed", "timed-out", "unsupported", "not-run")
 """Names that say something else than what was observed."""
 
 _PYTHON_DTYPES = ("int", "float", "complex", "str")
-_LISTS = ("values", "rows", "shape", "traces", "graphs", "compiles")
+_LISTS = ("values", "rows", "shape", "traces", "graphs", "compiles", "local_shape", "devices", "collectives")
+_OF_DEVICES = ("split", "partial", "local_shape", "slices", "shards", "devices", "collectives")
+REDUCTIONS = ("sum", "avg", "max", "min", "product")
+COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
 _PER_CALL = ("values", "traces", "graphs", "compiles")
 _RESULTS = ("value", "values", "every", "rows", "shape", "dtype", "agree")
 _NEEDS = {
     **dict.fromkeys(("traces", "graphs", "compiles"), "trace"),
-    **dict.fromkeys(("local_shape", "slices"), "mesh"),
     **dict.fromkeys(("linear", "cotangents"), "observe"),
     **dict.fromkeys(("entry", "memory"), "modes"),
 }
@@ -92,8 +94,9 @@ class Rules:
 
     def row(self, place: Place, case: Case) -> Iterator[Mistake]:
         """What has to be checked again once parameters are filled in."""
-        if math.prod(case.mesh.values()) > MAX_DEVICES:
-            yield self.mistake((*place, "mesh"), f"the mesh has more than {MAX_DEVICES} devices")
+        yield from self.devices(place, case)
+        if "reshard" in _words([case.program, case.define]) and not case.mesh:
+            yield self.mistake(place, "reshard() lays something out over a mesh: the case has none")
         for name in ("inputs", "state", "at"):
             yield from self.inputs((*place, name), getattr(case, name), case)
         for index, step in enumerate(case.steps):
@@ -193,7 +196,12 @@ class Rules:
         yield from self.size((*place, "shape"), value.shape)
         if value.value is not UNSET and value.value != "arange":
             yield from self.literal((*place, "value"), value.value, value.dtype, value.shape)
-        yield from self.split((*place, "split"), value, case)
+        yield from self.split(place, value.split, value.partial, case)
+        if isinstance(value.shape, list) and isinstance(value.split, list) and len(value.split) != len(value.shape):
+            message = f"`split` speaks of {len(value.split)} dimensions; the shape {value.shape} has {len(value.shape)}"
+            yield self.mistake((*place, "split"), message)
+        if value.partial is not UNSET and value.split is UNSET:
+            yield self.mistake((*place, "partial"), "an input with `partial` needs `split`, if only of nulls", key=True)
         for name in ("list", "tuple", "dict"):
             children = getattr(value, _FIELDS[name])
             if isinstance(children, str) and not is_open(children):
@@ -238,17 +246,41 @@ class Rules:
         if isinstance(shape, list) and all(isinstance(size, int) for size in shape) and not _broadcasts(array.shape, shape):
             yield self.mistake(place, f"a value of shape {list(array.shape)} cannot fill the shape {shape}")
 
-    def split(self, place: Place, value: Input, case: Case) -> Iterator[Mistake]:
-        if value.split is UNSET:
-            return
-        axes = [axis for entry in value.split for axis in (entry if isinstance(entry, list) else [entry]) if axis is not None]
-        for axis in dict.fromkeys(axes):
-            if axis not in case.mesh:
-                yield self.mistake(place, f"{axis!r} is no axis of the mesh{did_you_mean(axis, case.mesh)}")
-            elif axes.count(axis) > 1:
-                yield self.mistake(place, f"the axis {axis!r} cannot split two dimensions")
-        if isinstance(value.shape, list) and len(value.split) > len(value.shape):
-            yield self.mistake(place, f"{len(value.split)} dimensions are split; the shape {value.shape} has {len(value.shape)}")
+    def split(self, place: Place, split: Any, partial: Any, case: Case) -> Iterator[Mistake]:
+        """Axes of the mesh, each of them used once."""
+        seen = list[str]()
+        for name, entries in (("split", split), ("partial", partial)):
+            if entries is UNSET or is_open(entries):
+                continue
+            if isinstance(entries, str):
+                kind = "list" if name == "split" else "mapping"
+                yield self.mistake((*place, name), f"{name!r}: {short(entries)} is not a {kind}")
+                continue
+            axes = [axis for entry in entries for axis in (entry if isinstance(entry, list) else [entry]) if axis is not None]
+            for axis in axes:
+                if is_open(axis):
+                    continue
+                if axis not in case.mesh:
+                    yield self.mistake((*place, name), f"{axis!r} is no axis of the mesh{did_you_mean(axis, case.mesh)}")
+                elif axis in seen:
+                    yield self.mistake((*place, name), f"the axis {axis!r} is used twice")
+                seen.append(axis)
+        for axis, reduction in partial.items() if isinstance(partial, dict) else ():
+            yield from self.known((*place, "partial", axis), "reduction", reduction, REDUCTIONS)
+
+    def devices(self, place: Place, case: Case) -> Iterator[Mistake]:
+        if math.prod(case.mesh.values()) > MAX_DEVICES:
+            yield self.mistake((*place, "mesh"), f"the mesh has more than {MAX_DEVICES} devices")
+        if isinstance(case.devices, int) and not 0 <= case.devices <= MAX_DEVICES:
+            yield self.mistake((*place, "devices"), f"there are {MAX_DEVICES} devices at most")
+        elif isinstance(case.devices, int) and case.devices and case.mesh:
+            yield self.mistake((*place, "devices"), "the mesh says how many devices there are; a list says which")
+        elif isinstance(case.devices, list):
+            count = math.prod(case.mesh.values()) if case.mesh else 0
+            if not case.mesh:
+                yield self.mistake((*place, "devices"), "a list of devices says how they fill a mesh: there is none")
+            elif sorted(case.devices) != list(range(count)):
+                yield self.mistake((*place, "devices"), f"the mesh takes each of the devices 0 to {count - 1} once")
 
     # --- programs
 
@@ -397,6 +429,8 @@ class Rules:
         for name, value in parts.items():
             if name in _NEEDS and not getattr(case, _NEEDS[name]):
                 yield self.mistake((*place, name), f"{name!r} is seen only in a case with {_NEEDS[name]!r}", key=True)
+            if name in _OF_DEVICES and not case.device_count:
+                yield self.mistake((*place, name), f"{name!r} is seen only in a case with 'mesh' or 'devices'", key=True)
             if name in _LISTS and isinstance(value, str) and not is_open(value):
                 yield self.mistake((*place, name), f"{name!r}: {short(value)} is not a list")
         yield from self.result((*place, "value"), spec.value, case)
@@ -408,6 +442,7 @@ class Rules:
         if isinstance(spec.every, str) and not is_open(spec.every) and not is_complex(spec.every):
             yield self.mistake((*place, "every"), f"{short(spec.every)} is not a number")
         yield from self.error(place, spec, case)
+        yield from self.layout(place, spec, case)
         yield from self.per_call(place, parts, case)
         yield from self.derivation(place, spec)
 
@@ -448,6 +483,17 @@ class Rules:
             yield self.mistake((*place, "step"), f"there is no step {spec.step}; steps count from 0")
         if not case.steps and (result := next((name for name in _RESULTS if getattr(spec, name) is not UNSET), "")):
             yield self.mistake((*place, result), f"where an error is raised there is no {result!r} to see", key=True)
+
+    def layout(self, place: Place, spec: Spec, case: Case) -> Iterator[Mistake]:
+        # A native case may lay something out on a mesh of its own.
+        if case.mesh:
+            yield from self.split(place, spec.split, spec.partial, case)
+        for index, name in enumerate(spec.collectives if isinstance(spec.collectives, list) else ()):
+            yield from self.known((*place, "collectives", index), "collective", name, COLLECTIVES)
+        for name in ("slices", "shards"):
+            held = getattr(spec, name)
+            if isinstance(held, str) and not is_open(held):
+                yield self.mistake((*place, name), f"{name!r}: {short(held)} is not a mapping of devices")
 
     def per_call(self, place: Place, parts: dict[str, Any], case: Case) -> Iterator[Mistake]:
         calls = sum(bool(step.call) for step in case.steps) if case.steps else 1

@@ -11,12 +11,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.version import InvalidVersion, Version
+
 from conformance import library
 from conformance.environment import Pinned, pinned, python_of
 from conformance.framework import frameworks
 from conformance.merge import merged
 from conformance.pool import module_source
 from conformance.results import Key, Outline, ResultsError, outline, results_files
+from conformance.wording import count
 
 WORKED = (0, 1, 5)
 """Exit statuses of a run that came to its end, be it that nothing could run."""
@@ -36,15 +39,33 @@ class Side(NamedTuple):
     python: Path | None = None
 
 
-def side(text: str, cases: Sequence[Path], companions: Sequence[str], *, incomplete: bool = False, fresh: bool = False) -> Side:
+def side(
+    text: str,
+    cases: Sequence[Path],
+    companions: Sequence[str],
+    *,
+    incomplete: bool = False,
+    fresh: bool = False,
+    beside: Outline | None = None,
+) -> Side:
     """Read or make the run. Raises ResultsError, or CannotInstall.
 
-    ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept.
+    ``incomplete``: take also a run that did not end. ``fresh``: run a release though a run of it is kept. ``beside``: what it
+    is to be compared with, which tells one of several releases in a folder from the others.
     """
+    if is_file(text):
+        return Side(_from_files(Path(text), incomplete, beside))
+    return release_side(pinned(text, companions), cases, fresh=fresh)
+
+
+def is_file(text: str) -> bool:
+    """Whether a user means a file or a folder, and no release."""
     path = Path(text)
-    if path.exists() or path.suffix in (".jsonl", ".partial"):
-        return Side(_from_files(path, incomplete))
-    release = pinned(text, companions)
+    return path.exists() or path.suffix in (".jsonl", ".partial")
+
+
+def release_side(release: Pinned, cases: Sequence[Path], *, fresh: bool = False) -> Side:
+    """Run cases on a release, or take the run that is kept. Raises ResultsError, or CannotInstall."""
     python = python_of(release)
     results = library.cache_path() / "runs" / f"{release.name}-{_digest(release.framework, cases)}.jsonl"
     if fresh or not results.exists():
@@ -74,6 +95,19 @@ def run_again(side: Side, cases: Sequence[Path], keys: Sequence[Key]) -> Outline
         results = Path(folder) / "again.jsonl"
         _run_checks(side.framework, side.python, files, [key.identity for key in keys], results)
         return outline(results)
+
+
+def again_where_it_failed(side: Side, cases: Sequence[Path]) -> Outline:
+    """The run of a release with another try at what crashed or did not end: a busy machine may have been why.
+
+    Raises ResultsError.
+    """
+    failed = [entry.key for entry in side.run.entries if side.run.check(entry).outcome in ("crashed", "timed-out")]
+    if not failed:
+        return side.run
+    print(f"running {count(len(failed), 'check')} again that crashed or did not end", file=sys.stderr, flush=True)
+    again = {entry.key.identity: entry for entry in run_again(side, cases, failed).entries}
+    return side.run._replace(entries=[again.get(entry.key.identity, entry) for entry in side.run.entries])
 
 
 def _run_checks(framework: str, python: Path, files: Sequence[Path], checks: Sequence[str], results: Path) -> None:
@@ -109,12 +143,12 @@ def _starting(release: Pinned) -> Iterator[None]:
         raise ResultsError(f"{why}; say --with, where it needs something older beside it") from None
 
 
-def _from_files(path: Path, incomplete: bool) -> Outline:
-    """One file, or all files of a folder as one run."""
+def _from_files(path: Path, incomplete: bool, beside: Outline | None) -> Outline:
+    """One file, or those of a folder as one run."""
     files = results_files(path)
     if not files:
         raise ResultsError(f"there is no results file in {path}")
-    runs = [outline(file) for file in files]
+    runs = _one_release_each([outline(file) for file in files], beside)
     for run in runs:
         if not run.complete and not incomplete:
             raise ResultsError(f"{run.path} is incomplete, for its run did not end: run it again, or say --incomplete")
@@ -124,6 +158,37 @@ def _from_files(path: Path, incomplete: bool) -> Outline:
     if (shard := run.header.shard) and shard.of > 1 and not incomplete:
         raise ResultsError(f"{run.path} is shard {shard.index} of {shard.of}: merge them first, or say --incomplete")
     return run._replace(complete=run.complete and (shard is None or shard.of == 1))
+
+
+def _one_release_each(runs: list[Outline], beside: Outline | None) -> list[Outline]:
+    """Of baselines, which are called by their releases, one a framework: the release that is beside, or else the newest."""
+    if any(run.path.stem not in [baseline_name(*each) for each in ran(run).items()] for run in runs):
+        return runs
+    wanted = ran(beside) if beside else {}
+    best: dict[str, Version] = {}
+    for run in runs:
+        for name, version in ran(run).items():
+            best[name] = max(version, best.get(name, version), key=lambda each: (each == wanted.get(name), each))
+    return [run for run in runs if all(best[name] == version for name, version in ran(run).items())]
+
+
+def baseline_name(framework: str, version: Version) -> str:
+    """The name of the file that keeps the run of a release."""
+    return f"{framework}-{version.public}"
+
+
+def ran(run: Outline) -> dict[str, Version]:
+    """Which release of each framework was run, as far as the file says it."""
+    packages = run.header.environment.get("packages")
+    found = {}
+    for name, of in packages.items() if isinstance(packages, dict) else ():
+        for each in frameworks()[name].distributions if name in frameworks() else ():
+            try:
+                found[name] = Version(of[each])
+                break
+            except (KeyError, TypeError, InvalidVersion):
+                continue
+    return found
 
 
 def _digest(framework: str, cases: Sequence[Path]) -> str:

@@ -35,14 +35,15 @@ The last line is not in the standard, and every framework has it.
 TRANSFORM_SIGNATURES = """
 checkpoint(f)  custom_jvp(f, rule)  custom_vjp(f, forward, backward)  grad(f, argnums=0)  hessian(f)  hvp(f, x, v)  jacfwd(f)  jacrev(f)
 jit(f)  jvp(f, primals, tangents)  linear_transpose(f, primals)  linearize(f, primals)  stop_gradient(x)
-value_and_grad(f, argnums=0)  vjp(f, primals)  vmap(f, *, in_axes, out_axes)
+reshard(x, split)  value_and_grad(f, argnums=0)  vjp(f, primals)  vmap(f, *, in_axes, out_axes)
 """
 """As in JAX, but that primals and tangents are tuples throughout.
 
 ``jvp`` gives (value, tangent); ``vjp`` and ``linearize`` give (value, linear function), ``linear_transpose`` the linear
 function; that of ``vjp`` and ``linear_transpose`` gives a tuple. ``rule(primals, tangents)`` gives (value, tangent),
 ``forward(...)`` gives (value, residuals), and ``backward(residuals, cotangent)`` a tuple. ``hvp`` is the product of the
-Hessian at x and v.
+Hessian at x and v. ``reshard`` lays an array out over ``mesh``: ``split`` has for each dimension the axis that splits it, a
+tuple of axes, or None.
 """
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from conformance.drawing import layout_svg
+
 LIMIT = 2000
 """Characters that are shown of any one text."""
 
@@ -17,6 +19,16 @@ class Fact(NamedTuple):
 
     name: str
     text: str
+    whole: str = ""
+    """All of the text, where it was cut."""
+    picture: str = ""
+    """An SVG element."""
+
+
+def fact(name: str, text: object, picture: str = "") -> Fact:
+    """A fact fit to be shown."""
+    whole = str(text)
+    return Fact(safe(name), safe(whole), whole if len(whole) > LIMIT else "", picture)
 
 
 # --- evidence
@@ -26,9 +38,9 @@ def expectation(spec: dict[str, Any]) -> list[Fact]:
     facts = []
     for name, value in spec.items():
         if isinstance(value, dict) and value.keys() == {"reference"}:
-            facts.append(Fact(f"{safe(name)} (reference)", safe(tree(value["reference"]))))
+            facts.append(fact(f"{safe(name)} (reference)", tree(value["reference"])))
         else:
-            facts.append(Fact(safe(name), safe(lines(value))))
+            facts.append(fact(name, lines(value), layout_svg({"slices": value}) if name == "slices" else ""))
     return facts
 
 
@@ -39,7 +51,7 @@ def observation(seen: dict[str, Any], because: str) -> list[Fact]:
         if name == "text" and value == because:
             continue
         for part, text in _SHOWN.get(name, _plainly)(name, value):
-            facts.append(Fact(safe(part), safe(text)))
+            facts.append(fact(part, text, layout_svg(value) if (name, part) == ("layout", "slices") else ""))
     return facts
 
 
@@ -67,8 +79,9 @@ def _raised(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _layout(name: str, value: Any) -> Iterator[tuple[str, str]]:
     for part, text in mapping(value).items():
-        shown = "\n".join(f"device {device}: {plain(bounds)}" for device, bounds in mapping(text).items())
-        yield part.replace("_", " "), shown or plain(text)
+        if part in ("slices", "shards"):
+            text = "\n".join(f"device {device}: {plain(held)}" for device, held in mapping(text).items())
+        yield part.replace("_", " "), plain(text)
 
 
 def _derivation(name: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -133,7 +146,10 @@ def plain(value: Any, *, deep: bool = False) -> str:
 
 def safe(text: object) -> str:
     """A text fit to be shown: not too long, and nothing in it that is unseen or that turns the text around it."""
-    whole = str(text).replace("\r\n", "\n")
+    whole = str(text)
+    if len(whole) <= LIMIT and whole.isprintable():  # most are
+        return whole
+    whole = whole.replace("\r\n", "\n")
     shown = whole if len(whole) <= LIMIT else f"{whole[:LIMIT]}… ({len(whole) - LIMIT:,} more characters)"
     return _UNSEEN.sub(_visible, shown)
 

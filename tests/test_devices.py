@@ -102,8 +102,9 @@ def test_an_interpreter_without_the_framework_is_named(tmp_path):
 # --- a device that only seems to be there
 
 QUIET = """
+from conformance.dialects.jax import FRAMEWORK as JAX
 from twin_dialect import FRAMEWORK as TWIN
-FRAMEWORK = TWIN._replace(name="quiet", runtime="quiet_runtime", devices=("cpu", "cuda"), meshes=True)
+FRAMEWORK = TWIN._replace(name="quiet", runtime="quiet_runtime", devices=("cpu", "cuda"), meshes=JAX.meshes)
 """
 
 
@@ -113,7 +114,7 @@ def quiet(tmp_path: Path) -> dict[str, str]:
     runtime = (FAULTY / "twin_runtime.py").read_text().replace('if device != "cpu":', "if False:")
     (tmp_path / "site").mkdir()
     (tmp_path / "site/quiet_dialect.py").write_text(QUIET)
-    (tmp_path / "site/quiet_runtime.py").write_text(f"{runtime}\n\ndef device_count():\n    return 1\n")
+    (tmp_path / "site/quiet_runtime.py").write_text(f"{runtime}\n\ndef devices():\n    return 1\n")
     info = tmp_path / "site/quiet-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: quiet\nVersion: 1.0\n")
@@ -144,7 +145,7 @@ def test_a_case_for_several_devices_is_not_run_with_fewer(tmp_path, quiet):
 """
     write(tmp_path, f"title: Mine\ncases:{case}")
     done = conformance("run", "mine", cwd=tmp_path, env=quiet, check=5)
-    assert "1 checks not run: needs 2 devices, found 1" in done.stdout
+    assert "1 checks not run: needs 2 devices; there are 1" in done.stdout
 
 
 # --- which host sees which chip

@@ -10,7 +10,7 @@ import pytest
 from packaging.version import Version
 
 from conformance import environment
-from conformance.environment import CannotInstall, pinned, python_of, releases, why_not
+from conformance.environment import CannotInstall, lock, locked, pinned, python_of, releases, why_not
 
 
 def pip(monkeypatch: pytest.MonkeyPatch, out: str = "", err: str = "", status: int = 0) -> list[tuple[str, ...]]:
@@ -67,6 +67,7 @@ def test_the_first_python_that_takes_a_release_is_kept(tmp_path, monkeypatch, ca
         return ""
 
     monkeypatch.setattr(environment, "_make", make)
+    monkeypatch.setattr(environment, "_listed", lambda python: "flax==0.12.8\njax==0.10.2\nabsl-py==2.5.1\n")
     release = pinned("jax==0.10.2", ["flax==0.12.8"])
     python = python_of(release)
     assert python.exists()
@@ -74,6 +75,9 @@ def test_the_first_python_that_takes_a_release_is_kept(tmp_path, monkeypatch, ca
     assert capsys.readouterr().err == "making an environment with jax==0.10.2 flax==0.12.8\n"
     assert python_of(release) == python
     assert len(made) == 2
+    (tmp_path / "list").write_text(lock(release))
+    assert (tmp_path / "list").read_text() == "jax==0.10.2\nabsl-py==2.5.1\nflax==0.12.8\n"
+    assert locked(tmp_path / "list").companions == ("absl-py==2.5.1", "flax==0.12.8")
 
 
 def test_no_python_that_takes_a_release(tmp_path, monkeypatch):

@@ -242,7 +242,11 @@ def test_a_program_runs_everywhere(checks_of: Checks) -> None:
             SCENARIO.replace("trace: f\n    ", "").replace("traces", "values"),
             ["numpy:eager@cpu", "torch:eager@cpu", "jax:eager@cpu", "tensorflow:eager@cpu"],
         ),
-        (f"mesh: {{a: 2}}\n    {PROGRAM}", ["torch:eager@cpu", "jax:eager@cpu", "tensorflow:eager@cpu"]),
+        (
+            f"mesh: {{a: 2}}\n    {PROGRAM}",
+            ["torch:eager@cpu", "jax:eager@cpu", "jax:compiled@cpu", "tensorflow:eager@cpu", "tensorflow:compiled@cpu"],
+        ),
+        ("devices: 8\n    native: {jax: return 2, numpy: return 2}\n    expect: {value: 2}", ["jax:eager@cpu"]),
     ],
 )
 def test_a_case_runs_where_it_applies(body: str, expected: list[str], checks_of: Checks) -> None:
@@ -380,6 +384,12 @@ SPECS = [
     ({"slices": {"0": ["0:1"]}}, {"slices": {"1": ["0:1"]}}, False),
     ({"slices": {"0": ["0:1"]}}, {"slices": {"0": ["1:2"]}}, True),
     ({"linear": {}}, {"linear": {"a": "x * 2.0"}}, True),
+    ({"split": ["x"]}, {"split": [None]}, True),
+    ({"split": ["x"], "partial": {}}, {"split": ["x"], "partial": {"y": "sum"}}, True),
+    ({"slices": {"0": ["0:1"]}}, {"slices": {"1": ["0:1"]}}, False),
+    ({"slices": {"0": ["0:1"]}}, {"slices": {"0": ["1:2"]}}, True),
+    ({"shards": {"0": [1]}}, {"shards": {"0": [2]}}, True),
+    ({"collectives": []}, {"collectives": ["all-reduce"]}, True),
     ({"cotangents": {"a": 1.0}}, {"cotangents": {"b": 1.0}}, False),
     ({"cotangents": {"a": 1.0}}, {"cotangents": {"a": 2.0}}, True),
 ]

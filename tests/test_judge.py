@@ -346,6 +346,59 @@ def test_layouts_are_exact() -> None:
     assert not fits(uneven, local_shape=[2])
 
 
+def layout(**parts: Any) -> dict[str, Any]:
+    slices = {"0": ["0:1"], "1": ["1:2"]}
+    return {"axes": {"x": 2}, "split": ["x"], "partial": {}, "local_shape": [[1]], "slices": slices, **parts}
+
+
+def test_the_split_of_a_result_is_exact() -> None:
+    seen = results(array([1.0, 2.0]), layout=layout())
+    assert fits(seen, split=["x"])
+    assert not fits(seen, split=[None])
+    assert not fits(seen, split=["x", None])
+    assert not fits(results(array([1.0, 2.0])), split=["x"])
+
+
+def test_a_result_that_is_still_to_be_reduced_is_said_to_be() -> None:
+    seen = results(array([4.0]), layout=layout(split=[None], partial={"x": "sum"}, slices={"0": ["0:1"], "1": ["0:1"]}))
+    assert not fits(seen, split=[None])
+    assert not fits(seen, split=[None], partial={})
+    assert not fits(seen, split=[None], partial={"x": "max"})
+    assert fits(seen, split=[None], partial={"x": "sum"})
+
+
+def test_each_device_holds_its_slice_of_the_result() -> None:
+    seen = results(array([1.0, 2.0]), layout=layout())
+    assert fits(seen, shards={"0": [1], "1": [2]})
+    assert not fits(seen, shards={"0": [2]})
+    assert not fits(seen, shards={"2": [2]})
+    assert not fits(results(python(1)), shards={"0": [2]})
+
+
+def test_what_is_no_slice_of_the_result_has_to_be_expected() -> None:
+    whole = {"0": ["0:1"], "1": ["0:1"]}
+    seen = results(array([1.0]), layout=layout(split=[None], slices=whole, shards={"0": [1.0], "1": [7.0]}))
+    assert not fits(seen, value=[1], split=[None])
+    assert fits(seen, split=[None], shards={"0": [1], "1": [7]})
+    assert not fits(seen, split=[None], shards={"0": [1], "1": [1]})
+
+
+def test_the_devices_of_a_result_are_all_of_them() -> None:
+    seen = results(array([1.0, 2.0]), layout=layout())
+    assert fits(seen, devices=[1, 0])
+    assert not fits(seen, devices=[0])
+    assert not fits(results(array(1.0)), devices=[0])
+
+
+def test_collectives_are_exact_and_have_to_be_observed() -> None:
+    seen = results(array(1.0), collectives=["all-gather", "all-reduce"])
+    assert fits(seen, collectives=["all-reduce", "all-gather"])
+    assert not fits(seen, collectives=["all-reduce"])
+    assert not fits(seen, collectives=[])
+    assert fits(results(array(1.0), collectives=[]), collectives=[])
+    assert not fits(results(array(1.0)), collectives=[])
+
+
 # f(x, y) = x * y + y at (2, 4), as JAX shows it: ft = (xt * 4 + 2 * yt) + yt
 PROGRAM = [
     ["v0", "mul", ["xt", 4.0]],
@@ -435,7 +488,8 @@ def test_what_shows_without_a_run_keeps_its_name() -> None:
 def test_every_part_of_a_spec_is_tested_here() -> None:
     """A part that is added to the format belongs into this file."""
     tested = {"value", "values", "every", "rows", "agree", "shape", "dtype", "traces", "graphs", "compiles", "raises", "matching"}
-    assert set(Spec.__struct_fields__) == tested | {"step", "local_shape", "slices", "entry", "memory", "linear", "cotangents"}
+    layouts = {"split", "partial", "local_shape", "slices", "shards", "devices", "collectives"}
+    assert set(Spec.__struct_fields__) == tested | {"step", "linear", "cotangents", "entry", "memory"} | layouts
 
 
 # --- naming what was seen

@@ -58,14 +58,15 @@ def parameters_of(name: str) -> set[str]:
 
 def module_names(framework: Framework) -> set[str]:
     """What a native module of the framework knows."""
-    tree = ast.parse("\n\n".join([framework.imports, *framework.preludes.values()]))
+    meshes = framework.meshes.imports if framework.meshes else ""
+    tree = ast.parse("\n\n".join([framework.imports, meshes, *framework.preludes.values()]))
     names = {
         alias.asname or alias.name.partition(".")[0]
         for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
+        if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    return names | {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} | set(dir(builtins))
+    return names | {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} | set(dir(builtins)) | {"mesh"}
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=BUILTIN)
@@ -410,11 +411,11 @@ def test_a_job_holds_all_that_a_host_needs(checks_of: Checks) -> None:
         "    program: x + y, z\n    x64: true\n    timeout: 5.0\n    expect: {shape: [[], []]}"
     )
     job = job_of(checks_of(CASE.replace("BODY", body)), "jax:compiled@cpu")
-    plain = {"dtype": None, "fill": None, "shape": None, "split": None}
+    plain = {"dtype": None, "fill": None, "shape": None, "split": None, "partial": None}
     assert job.source.endswith("def program(x, y, z):\n    return (x + y, z)\n")
     assert job.steps == [("call", "program(x, y, z)")]
     assert job.inputs["x"] == {**plain, "value": 1.0}
-    assert job.inputs["z"]["tuple"][0] == {"dtype": "int8", "fill": "ones", "shape": [2], "split": None, "value": None}
+    assert job.inputs["z"]["tuple"][0] == {**plain, "dtype": "int8", "fill": "ones", "shape": [2], "value": None}
     assert job.inputs["z"]["tuple"][1] == {"dict": {"a": {"list": [{**plain, "value": 1}]}}}
     assert (job.trace, job.mode, job.x64, job.timeout, job.count) == ("program", "compiled", True, 5.0, False)
     assert json.dumps(job.message(7)["inputs"]["y"]) == '{"python": NaN}'
@@ -431,7 +432,7 @@ def test_steps_are_lowered_and_bring_their_helpers(checks_of: Checks) -> None:
     job = job_of(checks_of(text), "tensorflow:compiled@cpu")
     assert job.steps == [
         ("call", "f(tf.nn.softmax(x, axis=0))"),
-        ("rebind", {"c": {"dtype": "int8", "fill": None, "shape": None, "split": None, "value": 2}}),
+        ("rebind", {"c": {"dtype": "int8", "fill": None, "shape": None, "split": None, "partial": None, "value": 2}}),
         ("do", "c = tf.exp(c)"),
     ]
     assert (job.trace, job.count) == ("f", True)

@@ -144,7 +144,7 @@ def test_the_sentence_adds_up() -> None:
 def test_a_matrix_cell_says_every_count_in_words() -> None:
     tally = Tally(conforms=3, named=1, failed=1, crashed=1, unsupported=2, not_run=4)
     said = [(part.number, part.words) for part in tally.lines()]
-    assert said == [(4, "as expected"), (1, "of them named"), (2, "not as expected"), (2, "unsupported"), (4, "not run")]
+    assert said == [(4, "as expected"), (1, "named"), (2, "not as expected"), (2, "unsupported"), (4, "not run")]
 
 
 def test_a_failure_is_said_where_it_is_and_ahead_of_the_cases() -> None:
@@ -252,12 +252,13 @@ def test_evidence_is_readable() -> None:
     raised = {"classes": ["TypeError", "Exception", "BaseException"], "step": 0, "message": "no booleans\n"}
     arrays = [{"dtype": "float32", "shape": [], "value": "nan"}, {"dtype": "int8", "shape": [99], "digest": "d", "first": [1, 2]}]
     derivation = {"linear": [["a", "mul", ["xt", 4.0]]], "result": "a", "cotangents": None}
-    layout = {"local_shape": [[2, 3]], "slices": {"0": ["0:2", "0:3"]}}
+    layout = {"split": ["x", None], "local_shape": [[2, 3]], "slices": {"0": ["0:2", "0:3"]}}
     seen = {"results": arrays, "traces": [1, 0], "raised": raised, "derivation": derivation, "layout": layout}
     spec = {"value": {"reference": {"dtype": "float64", "shape": [1], "value": [0.5]}}, "shape": [2, 3]}
     (evidence,) = view([a_run(a_check(observation=seen, expectation=spec))]).areas[0].cases[0].evidence
-    assert evidence.expected == [("value (reference)", "float64[1]  [0.5]"), ("shape", "[2, 3]")]
-    assert evidence.seen == [
+    assert [fact[:2] for fact in evidence.expected] == [("value (reference)", "float64[1]  [0.5]"), ("shape", "[2, 3]")]
+    assert evidence.seen[-1].picture.startswith("<svg")
+    assert [fact[:2] for fact in evidence.seen] == [
         ("call 0", "float32[]  nan"),
         ("call 1", "int8[99]  digest d\nfirst [1, 2]"),
         ("traces", "[1, 0]"),
@@ -266,6 +267,7 @@ def test_evidence_is_readable() -> None:
         ("text", "no booleans"),
         ("linear", "a = mul(xt, 4.0)"),
         ("result", "a"),
+        ("split", "[x, none]"),
         ("local shape", "[[2, 3]]"),
         ("slices", "device 0: [0:2, 0:3]"),
     ]
@@ -420,8 +422,9 @@ def test_three_thousand_checks_fit_a_page() -> None:
 
 
 def test_colours_can_be_told_from_their_background() -> None:
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in style.split("prefers-color-scheme: dark")[:2])
+    style = (TEMPLATES / "parts.css").read_text(encoding="utf-8")
+    pairs_of = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
+    light, dark = ({name: pair[side] for name, *pair in pairs_of} for side in (0, 1))
     for colours in (light, dark):
         pairs = [(name, f"{name}-bg") for name in ("good", "bad", "crash", "gone", "t0", "t1", "t2", "t3", "warn")]
         pairs += [(name, on) for on in ("paper", "card") for name in ("ink", "quiet", "link", "good", "bad", "gone", "t0")]

@@ -12,7 +12,7 @@ from conformance import library
 from conformance.framework import frameworks
 from conformance.pool import Pool
 from conformance.record import record
-from conformance.repro import NoScript, script
+from conformance.repro import script
 
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
 
@@ -103,6 +103,21 @@ def test_the_script_of_native_code_is_the_code(tmp_path):
     assert run_alone(script(check, card, None), tmp_path).stdout.strip() == "0"
 
 
-def test_a_layout_has_no_script_and_says_so():
-    with pytest.raises(NoScript, match="layouts"):
-        script(*find("sharding/placement/two-axes", "jax:eager@cpu"), None)
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
+def test_the_script_of_a_layout_shows_what_the_devices_hold(framework, tmp_path):
+    check, card = find("sharding/programs/constraint-inside", f"{framework}:eager@cpu", "exchanged")
+    done = run_alone(script(check, card, None), tmp_path)
+    assert done.returncode == 0, done.stderr
+    # Rows 0 to 3 of the first two columns, twice 8 r + c and one: 1, 3, 17, 19, 33, 35, 49, 51.
+    for pattern in (r"\b1\.?0?,? +3\.?\D", r"\b17\.?0?,? +19\.?\D", r"\b49\.?0?,? +51\.?\D"):
+        assert re.search(pattern, done.stdout), done.stdout
+    said = {"torch": "Shard(dim=1), Shard(dim=0)", "jax": "P('y', 'x')", "tensorflow": "['y', 'x']"}[framework]
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize(("framework", "said"), [("torch", "all_reduce"), ("jax", "all-reduce")])
+def test_the_script_of_communication_shows_the_collectives(framework, said, tmp_path):
+    check, card = find("sharding/matmul/three-in-a-row", f"{framework}:eager@cpu")
+    done = run_alone(script(check, card, None), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout

@@ -1,7 +1,7 @@
 """JAX: https://docs.jax.dev/en/latest/jax.numpy.html"""
 
 from conformance.dialects import numpy
-from conformance.framework import Counting, Framework
+from conformance.framework import Counting, Framework, Meshes
 
 FRAMEWORK = Framework(
     name="jax",
@@ -29,6 +29,7 @@ FRAMEWORK = Framework(
         "linearize": "jax.linearize(f, *primals)",
         "logsumexp": "jax.nn.logsumexp(x, axis=axis)",
         "relu": "jax.nn.relu(x)",
+        "reshard": "jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P(*split)))",
         "sigmoid": "jax.nn.sigmoid(x)",
         "softmax": "jax.nn.softmax(x, axis=axis)",
         "stop_gradient": "jax.lax.stop_gradient(x)",
@@ -87,12 +88,26 @@ def marked(*args, body=FUNCTION, **kwargs):
         swap=("", ""),
         read="{'traces': traces}",
     ),
-    meshes=True,
+    meshes=Meshes(
+        modes=("eager", "compiled"),
+        imports="from jax.sharding import Mesh, NamedSharding, PartitionSpec as P",
+        before="import os\n\nos.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=8'  # of one processor",
+        after="",
+        mesh="mesh = Mesh(np.array(jax.devices())[ORDER].reshape(SIZES), NAMES)",
+        place="jax.device_put(ARRAY, NamedSharding(mesh, P(SPLIT)))",
+        shown="RESULT.sharding, [(shard.device, shard.index, shard.data) for shard in RESULT.addressable_shards]",
+        communication="""\
+jax.clear_caches()
+CALL
+for executable in jax.devices()[0].client.live_executables():  # all-gather, all-reduce, all-to-all ...
+    print(executable.hlo_modules()[0].to_string())""",
+    ),
     derivation="""\
 value, linear = jax.linearize(FUNCTION, ARGUMENTS)
 print(jax.make_jaxpr(linear)(ARGUMENTS))
 print(jax.vjp(FUNCTION, ARGUMENTS)[1](jnp.ones_like(value)))
 """,
     wide="jax.config.update('jax_enable_x64', True)",
+    lacks={"partial": "jax.sharding.Partial"},
     devices=("cpu", "cuda", "tpu"),
 )

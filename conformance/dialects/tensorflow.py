@@ -1,6 +1,6 @@
 """TensorFlow: https://www.tensorflow.org/api_docs/python/tf"""
 
-from conformance.framework import Counting, Framework
+from conformance.framework import Counting, Framework, Meshes
 
 FRAMEWORK = Framework(
     name="tensorflow",
@@ -87,6 +87,7 @@ FRAMEWORK = Framework(
         "real": "tf.math.real(x)",
         "relu": "tf.nn.relu(x)",
         "remainder": "tf.math.floormod(x1, x2)",
+        "reshard": "dtensor.relayout(x, layout(*split))",
         "repeat": "tf.repeat(x, repeats, axis=axis)",
         "roll": "tf.roll(x, shift, axis=axis)",
         "sigmoid": "tf.math.sigmoid(x)",
@@ -198,6 +199,10 @@ def vmap(f, in_axes=0, out_axes=0):
 
     return mapped
 """,
+        "layout": """\
+def layout(*split):
+    return dtensor.Layout([axis or dtensor.UNSHARDED for axis in split], mesh)
+""",
         "tril": """\
 def tril(x, k=0):
     rows, columns = tf.range(tf.shape(x)[-2])[:, None], tf.range(tf.shape(x)[-1])[None, :]
@@ -219,7 +224,21 @@ def triu(x, k=0):
     counting=Counting(
         before="", function="FUNCTION", swap=("", ""), read="{'traces': FUNCTION.experimental_get_tracing_count()}"
     ),
-    meshes=True,
+    meshes=Meshes(
+        modes=("eager", "compiled"),
+        imports="from tensorflow.experimental import dtensor",
+        before="",
+        after="""\
+cpu = tf.config.list_physical_devices('CPU')[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)  # of one processor
+
+
+def placed(x, layout):
+    return dtensor.relayout(dtensor.copy_to_mesh(x, dtensor.Layout.replicated(layout.mesh, rank=x.ndim)), layout)""",
+        mesh="mesh = dtensor.create_mesh(list(zip(NAMES, SIZES)), devices=[f'CPU:{i}' for i in ORDER])",
+        place="placed(ARRAY, layout(SPLIT))",
+        shown="dtensor.fetch_layout(RESULT).sharding_specs, dtensor.unpack(RESULT)",
+    ),
     derivation="""\
 with tf.GradientTape() as tape:
     tape.watch([ARGUMENTS])
@@ -232,6 +251,7 @@ print(tape.gradient(value, [ARGUMENTS]))
         "jacfwd": "tf.autodiff.jacfwd",
         "linear_transpose": "tf.autodiff.linear_transpose",
         "linearize": "tf.autodiff.linearize",
+        "partial": "tf.experimental.dtensor.PARTIAL",
     },
     devices=("cpu", "cuda", "tpu"),
 )

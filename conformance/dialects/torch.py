@@ -1,6 +1,6 @@
 """PyTorch: https://docs.pytorch.org/docs/stable/torch.html"""
 
-from conformance.framework import Counting, Framework
+from conformance.framework import Counting, Framework, Meshes
 
 FRAMEWORK = Framework(
     name="torch",
@@ -61,6 +61,7 @@ FRAMEWORK = Framework(
         "prod": "torch.prod(x, dim=axis, keepdim=keepdims, dtype=dtype)",
         "repeat": "torch.repeat_interleave(x, repeats, dim=axis)",
         "reshape": "torch.reshape(x, shape)",
+        "reshard": "x.redistribute(mesh, placements(split))",
         "roll": "torch.roll(x, shift, dims=axis)",
         "softmax": "torch.softmax(x, dim=axis)",
         "solve": "torch.linalg.solve(x1, x2)",
@@ -129,6 +130,14 @@ def custom_vjp(f, forward, backward):
             return tuple(backward(residuals, cotangent))
 
     return Custom.apply
+""",
+        "placements": """\
+def placements(split, partial={}):
+    found = {name: Partial(partial[name]) if name in partial else Replicate() for name in mesh.mesh_dim_names}
+    for dimension, axes in enumerate(split):
+        for name in [axes] if isinstance(axes, str) else axes or ():
+            found[name] = Shard(dimension)
+    return list(found.values())
 """,
         "value_and_grad": """\
 def value_and_grad(f, argnums=0):
@@ -214,7 +223,28 @@ def counting_backend(graph, example_inputs):
         swap=("'aot_eager'", "counting_backend"),
         read="{'graphs': graphs}",
     ),
-    meshes=True,
+    meshes=Meshes(
+        modes=("eager",),  # torch.compile of eight ranks in one process fails now and then
+        imports="""\
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor""",
+        before="",
+        after="""\
+from torch.distributed._local_tensor import LocalTensorMode, rank_map
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+torch.distributed.init_process_group('fake', store=FakeStore(), rank=0, world_size=8)
+LocalTensorMode(8).__enter__()  # eight ranks in this process""",
+        mesh="mesh = DeviceMesh('cpu', torch.tensor(ORDER).reshape(SIZES), mesh_dim_names=NAMES)",
+        place="distribute_tensor(rank_map(lambda rank: ARRAY), mesh, placements([SPLIT], {PARTIAL}))",
+        shown="RESULT.placements, RESULT.to_local()",
+        communication="""\
+from torch.distributed.tensor.debug import CommDebugMode
+
+with CommDebugMode() as seen:
+    CALL
+print(seen.get_comm_counts())""",
+    ),
     derivation="""\
 from torch.fx.experimental.proxy_tensor import make_fx
 

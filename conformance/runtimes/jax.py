@@ -22,9 +22,9 @@ class _Listener(logging.Handler):
         _heard.append(record.getMessage())
 
 
-def start(device, mesh):
+def start(device, several):
     global jax, jnp
-    if mesh:
+    if several:
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # other hosts compute on the device, too
     os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "true")  # as long as it only compiles, it locks nothing
@@ -70,10 +70,6 @@ def computes_on():
     """The device of a sum that was computed where arrays are by default."""
     (device,) = (jnp.ones(2) + 1).devices()
     return {"gpu": "cuda"}.get(device.platform, device.platform)
-
-
-def device_count():
-    return len(_chips or jax.devices())
 
 
 def _compiles(event, seconds, fun_name="", **_):
@@ -124,24 +120,33 @@ def _compile(function, options, *arguments):
     if any(device.platform != "tpu" for sharding in shardings for device in sharding.device_set):
         raise AssertionError("the program was compiled for something else than the topology")
     text, memory = compiled.as_text(), compiled.memory_analysis()
-    seen = {
-        "result": _abstract(lowered.out_info),
-        "entry": _head(text),
-        "memory": {name: getattr(memory, f"{short}_size_in_bytes") for name, short in _MEMORY.items()},
-    }
-    if placed and isinstance(compiled.output_shardings, jax.sharding.Sharding):
-        shape = lowered.out_info.shape
-        indices = compiled.output_shardings.devices_indices_map(shape)
-        seen["layout"] = {
-            "local_shape": [list(compiled.output_shardings.shard_shape(shape))],
-            "slices": {str(device.id): _bounds(shape, index) for device, index in indices.items()},
-        }
-        seen["collectives"] = sorted(set(re.findall(rf" ({'|'.join(_COLLECTIVES)})(?:-start)?\(", text)))
+    sizes = {name: getattr(memory, f"{short}_size_in_bytes") for name, short in _MEMORY.items()}
+    seen = {"results": [_abstract(lowered.out_info)], "compiled": {"entry": _head(text), "memory": sizes}}
+    if placed:
+        seen["collectives"] = sorted(set(re.findall(_COLLECTIVE, text)))
+        if isinstance(compiled.output_shardings, jax.sharding.NamedSharding):
+            seen["layout"] = _layout(compiled.output_shardings, lowered.out_info.shape)
     return seen
 
 
 _MEMORY = {"argument": "argument", "output": "output", "temporary": "temp", "alias": "alias"}
-_COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+
+
+def _layout(sharding, shape):
+    """A layout as a host describes it, of a result that there is not."""
+    axes = [[axis] if isinstance(axis, str) else list(axis or ()) for axis in sharding.spec]
+    axes += [[]] * (len(shape) - len(axes))
+    slices = {
+        str(device.id): ["{}:{}".format(*part.indices(size)[:2]) for part, size in zip(index, shape)]
+        for device, index in sharding.devices_indices_map(shape).items()
+    }
+    return {
+        "axes": dict(sharding.mesh.shape),
+        "split": [names[0] if len(names) == 1 else names or None for names in axes],
+        "partial": {},
+        "local_shape": [list(sharding.shard_shape(shape))],
+        "slices": dict(sorted(slices.items(), key=lambda pair: int(pair[0]))),
+    }
 
 
 def _abstract(tree):
@@ -261,27 +266,57 @@ def _transpose(equation, cotangents):
             cotangents[name] = cotangents[name] + cotangent if name in cotangents else cotangent
 
 
-def place(array, dtype, mesh, split):
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+def devices():
+    return len(_chips or jax.devices())
 
-    sizes = tuple(mesh.values())
-    grid = Mesh(np.array((_chips or jax.devices())[: int(np.prod(sizes))]).reshape(sizes), tuple(mesh))
+
+def mesh(axes, order):
+    from jax.sharding import Mesh
+
+    return Mesh(np.array(_chips or jax.devices())[order].reshape(tuple(axes.values())), tuple(axes))
+
+
+def place(array, dtype, mesh, split, partial):
+    from jax.sharding import NamedSharding, PartitionSpec
+
     spec = PartitionSpec(*(tuple(axis) if isinstance(axis, list) else axis for axis in split))
-    made, where = put(array, dtype), NamedSharding(grid, spec)
+    made, where = put(array, dtype), NamedSharding(mesh, spec)
     return jax.ShapeDtypeStruct(made.shape, made.dtype, sharding=where) if _chips else jax.device_put(made, where)
 
 
-def gather(value):
-    return value  # NumPy gathers it
-
-
 def layout(value):
-    slices, shapes = {}, set()
+    """What JAX says of an array's sharding, and what its devices hold."""
+    if not isinstance(value, jax.Array):
+        return None
+    spec, axes = getattr(value.sharding, "spec", None), {}
+    if spec is not None:
+        axes = dict(value.sharding.mesh.shape)
+    shards = []
     for shard in value.addressable_shards:
-        slices[str(shard.device.id)] = _bounds(value.shape, shard.index)
-        shapes.add(tuple(shard.data.shape))
-    return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}
+        bounds = [part.indices(size)[:2] for part, size in zip(shard.index, value.shape)]
+        shards.append((shard.device.id, bounds, (), get(shard.data)[0]))
+    split = None if spec is None else [*spec, *[None] * (value.ndim - len(spec))]
+    return {
+        "axes": axes,
+        "split": split,
+        "partial": {},
+        "shape": value.shape,
+        "shards": shards,
+        "dtype": get(value)[1],
+    }
 
 
-def _bounds(shape, index):
-    return ["{}:{}".format(*part.indices(size)[:2]) for part, size in zip(index, shape)]
+@contextlib.contextmanager
+def collectives():
+    """The collectives in all that XLA builds meanwhile, by the text of the executables."""
+    jax.clear_caches()
+    seen, before = [], sum(_compiled.values())
+    yield seen
+    built = jax.devices()[0].client.live_executables()
+    if len(built) < sum(_compiled.values()) - before:
+        seen.append("unknown")  # of a program that is gone already
+    texts = [module.to_string() for executable in built for module in executable.hlo_modules()]
+    seen += [name for text in texts for name in re.findall(_COLLECTIVE, text)]
+
+
+_COLLECTIVE = r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("

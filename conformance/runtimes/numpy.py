@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 
 
-def start(device, mesh):
+def start(device, several):
     if device != "cpu":
         raise RuntimeError(f"numpy computes on the cpu, not on {device!r}")
 

@@ -9,7 +9,9 @@ import tempfile
 import numpy as np
 
 _dump = None
-_device = ""
+_kind = "CPU"
+"""TensorFlow's name of the device."""
+_place = ""
 """Where programs are put whose device has no priority of its own."""
 _heard = []
 
@@ -19,14 +21,15 @@ class _Listener(logging.Handler):
         _heard.append(record.getMessage())
 
 
-def start(device, mesh):
-    global tf, _dump, _device
+def start(device, several):
+    global tf, _dump, _kind, _place
     # TensorFlow has no public counter of XLA compiles, so XLA is told to write down each one.
     _dump = tempfile.mkdtemp(prefix="conformance-xla-")
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_dump_to={_dump} --xla_dump_hlo_as_text"
     import tensorflow as tf
 
     logging.getLogger("tensorflow").addHandler(_Listener())
+    _kind = {"cuda": "GPU"}.get(device, device.upper())
     visible = sorted({{"GPU": "cuda"}.get(d.device_type, d.device_type.lower()) for d in tf.config.list_physical_devices()})
     if device not in visible:
         said = f"tensorflow {tf.__version__} sees no {device}, only {', '.join(visible)}"
@@ -38,10 +41,10 @@ def start(device, mesh):
     if device == "tpu":
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
         tf.tpu.experimental.initialize_tpu_system(resolver)
-        _device = "/device:TPU:0"
+        _place = "/device:TPU:0"
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    if mesh:
+    if several:
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)
 
@@ -53,12 +56,8 @@ def computes_on():
     return {"GPU": "cuda"}.get(kind, kind.lower())
 
 
-def device_count():
-    return len(tf.config.list_logical_devices("CPU"))  # DTensor's meshes are of these here
-
-
 def scope(x64):
-    return tf.device(_device) if _device else contextlib.nullcontext()
+    return tf.device(_place) if _place else contextlib.nullcontext()
 
 
 def put(array, dtype):
@@ -134,36 +133,42 @@ def derive(function, point):
     return {"value": {name: None if g is None else float(g) for name, g in zip(names, gradients)}}
 
 
-def place(array, dtype, mesh, split):
+def devices():
+    return len(tf.config.list_logical_devices(_kind))
+
+
+def mesh(axes, order):
     from tensorflow.experimental import dtensor
 
-    sizes = list(mesh.items())
-    count = int(np.prod([size for _, size in sizes]))
-    grid = dtensor.create_mesh(sizes, devices=[f"CPU:{i}" for i in range(count)])
-    spec = [axis or dtensor.UNSHARDED for axis in split]
-    replicated = dtensor.copy_to_mesh(put(array, dtype), dtensor.Layout.replicated(grid, rank=array.ndim))
-    return dtensor.relayout(replicated, dtensor.Layout(spec, grid))
+    return dtensor.create_mesh(list(axes.items()), devices=[f"{_kind}:{i}" for i in order])
 
 
-def gather(value):
+def place(array, dtype, mesh, split, partial):
     from tensorflow.experimental import dtensor
 
-    mesh = dtensor.fetch_layout(value).mesh
-    return dtensor.unpack(dtensor.relayout(value, dtensor.Layout.replicated(mesh, rank=value.shape.rank)))[0]
+    layout = dtensor.Layout([axis or dtensor.UNSHARDED for axis in split], mesh)
+    replicated = dtensor.copy_to_mesh(put(array, dtype), dtensor.Layout.replicated(mesh, rank=array.ndim))
+    return dtensor.relayout(replicated, layout)
 
 
 def layout(value):
-    """Which slice each device holds, by the layout's mesh axes; local shapes as the shards have them."""
+    """What TensorFlow says of a tensor's layout, and what its devices hold."""
     from tensorflow.experimental import dtensor
 
+    if not isinstance(value, tf.Tensor) or not dtensor.is_dtensor(value):
+        return None
     found = dtensor.fetch_layout(value)
-    sizes = dict(zip(found.mesh.dim_names, found.mesh.shape()))
-    slices = {}
-    for device, location in enumerate(found.mesh.local_device_locations()):
+    axes = dict(zip(found.mesh.dim_names, found.mesh.shape()))
+    shards = []
+    for local, location in zip(dtensor.unpack(value), found.mesh.local_device_locations()):
         bounds = []
         for size, axis in zip(value.shape, found.sharding_specs):
-            parts, index = (1, 0) if axis == dtensor.UNSHARDED else (sizes[axis], location[axis])
-            bounds.append(f"{index * size // parts}:{(index + 1) * size // parts}")
-        slices[str(device)] = bounds
-    shapes = {tuple(shard.shape) for shard in dtensor.unpack(value)}
-    return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}
+            count, index = (1, 0) if axis == dtensor.UNSHARDED else (axes[axis], location[axis])
+            bounds.append((index * size // count, (index + 1) * size // count))
+        shards.append((int(local.device.rpartition(":")[2]), bounds, (), get(local)[0]))
+    split = [None if axis == dtensor.UNSHARDED else axis for axis in found.sharding_specs]
+    return {"axes": axes, "split": split, "partial": {}, "shape": tuple(value.shape), "shards": shards, "dtype": value.dtype.name}
+
+
+def collectives():
+    return contextlib.nullcontext()  # TensorFlow does not say

@@ -1,6 +1,7 @@
 """PyTorch inside a host."""
 
 import contextlib
+import functools
 import logging
 import sys
 
@@ -8,6 +9,8 @@ import numpy as np
 import torch
 
 _device = "cpu"
+_ranks = False
+"""Whether this process is eight ranks."""
 _heard = []
 
 
@@ -16,7 +19,7 @@ class _Listener(logging.Handler):
         _heard.append(record.getMessage())
 
 
-def start(device, mesh):
+def start(device, several):
     global _device
     visible = ["cpu", *(name for name in ("cuda", "tpu") if hasattr(torch, name) and getattr(torch, name).is_available())]
     if device not in visible:
@@ -24,18 +27,14 @@ def start(device, mesh):
         raise RuntimeError(f"{said}: pip install {'torch, in its build for CUDA' if device == 'cuda' else 'torch_tpu'}")
     _device = device
     torch.set_num_threads(1)
-    if mesh:
-        _start_mesh()
+    if several and device == "cpu":
+        _start_ranks()
 
 
 def computes_on():
     """The device of a sum that was computed where programs are."""
     with scope(False):
         return (torch.ones(2) + 1).device.type
-
-
-def device_count():
-    return 8 if _device == "cpu" else 1  # as many as LocalTensorMode plays; else one process has one
 
 
 def scope(x64):
@@ -48,18 +47,32 @@ def scope(x64):
 
 
 def put(array, dtype):
-    return torch.tensor(array, device=_device).to(getattr(torch, dtype))
+    tensor = torch.tensor(array, device=_device).to(getattr(torch, dtype))
+    return _on_each_rank(tensor) if _ranks else tensor
 
 
 def get(value):
     if not isinstance(value, torch.Tensor):
         return None
-    dtype = str(value.dtype).removeprefix("torch.")
+    if hasattr(value, "_local_tensors"):
+        return _of_ranks(value)
+    dtype = _name(value)
     plain = value.detach().cpu()
     if plain._is_zerotensor():  # what autograd has for a zero, without elements
         plain = torch.zeros(plain.shape, dtype=plain.dtype)
     plain = plain.resolve_conj().resolve_neg()
     return (plain.float() if dtype == "bfloat16" else plain).numpy(), dtype
+
+
+def _name(tensor):
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _of_ranks(value):
+    """What all ranks hold alike; or, stacked, what each of them holds."""
+    arrays = [get(tensor)[0] for _, tensor in sorted(value._local_tensors.items())]
+    alike = all(array.tobytes() == arrays[0].tobytes() for array in arrays)
+    return (arrays[0] if alike else np.stack(arrays)), _name(value)
 
 
 def wrap(function, mode, options, counter):
@@ -149,7 +162,10 @@ def _play(graph, tangents):
     return program, steps, said.get(output.args[0], "")
 
 
-def _start_mesh():
+def _start_ranks():
+    """Eight ranks in this process: each operation runs once for each of them, on its own local tensor."""
+    global _ranks
+    _ranks = True
     import torch.distributed as dist
     from torch.distributed._local_tensor import LocalTensorMode
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -158,43 +174,104 @@ def _start_mesh():
     LocalTensorMode(8).__enter__()
 
 
-def place(array, dtype, mesh, split):
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+def _on_each_rank(tensor):
+    """Collectives between the ranks work on tensors that each of them has."""
+    from torch.distributed._local_tensor import rank_map
 
-    grid = init_device_mesh("cpu", tuple(mesh.values()), mesh_dim_names=tuple(mesh))
-    axes = [[axis] if isinstance(axis, str) else axis or [] for axis in split]
-    placements = []
-    for name in mesh:
-        dimensions = [d for d, names in enumerate(axes) if name in names]
-        placements.append(Shard(dimensions[0]) if dimensions else Replicate())
-    return distribute_tensor(put(array, dtype), grid, placements)
+    return rank_map(lambda rank: tensor.clone())
 
 
-def gather(value):
-    full = value.full_tensor()
-    return full.reconcile() if hasattr(full, "reconcile") else full
+def devices():
+    return torch.distributed.get_world_size() if _ranks else 1
+
+
+def mesh(axes, order):
+    return _mesh(tuple(axes.items()), tuple(order))
+
+
+@functools.lru_cache(maxsize=None)
+def _mesh(axes, order):
+    """One for all that ask for it: making one takes longer than most checks."""
+    from torch.distributed.device_mesh import DeviceMesh
+
+    names, sizes = zip(*axes)
+    return DeviceMesh("cpu", torch.tensor(order).reshape(sizes), mesh_dim_names=names)
+
+
+def place(array, dtype, mesh, split, partial):
+    from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
+
+    placements = {name: Partial(partial[name]) if name in partial else Replicate() for name in mesh.mesh_dim_names}
+    for dimension, axes in enumerate(split):
+        for name in [axes] if isinstance(axes, str) else axes or ():
+            placements[name] = Shard(dimension)
+    return distribute_tensor(put(array, dtype), mesh, list(placements.values()))
 
 
 def layout(value):
-    """Local shapes and slices per device, by the offsets that DTensor itself computes for each coordinate."""
+    """What DTensor says of its placements, and the local tensor of each rank."""
+    if "torch.distributed.tensor" not in sys.modules:
+        return None
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+    if not isinstance(value, DTensor):
+        return None
+    axes = dict(zip(value.device_mesh.mesh_dim_names or (), value.device_mesh.shape))
+    split = [[] for _ in value.shape]
+    partial = {}
+    for name, placement in zip(axes, value.placements):
+        if isinstance(placement, Shard):
+            split[placement.dim].append(name)
+        elif isinstance(placement, Partial):
+            partial[name] = placement.reduce_op
+        elif not isinstance(placement, Replicate):
+            raise RuntimeError(f"{placement} is no slice of the tensor")
+    local = value.to_local()
+    of_rank = getattr(local, "_local_tensors", None) or dict.fromkeys(range(value.device_mesh.size()), local)
+    shards = []
+    for place in np.ndindex(*value.device_mesh.shape):
+        rank = int(value.device_mesh.mesh[place])
+        part = tuple(index for index, name in zip(place, axes) if name in partial)
+        shards.append((rank, _bounds(value, place), part, get(of_rank[rank])[0]))
+    return {
+        "axes": axes,
+        "split": split,
+        "partial": partial,
+        "shape": tuple(value.shape),
+        "shards": shards,
+        "dtype": _name(value),
+    }
+
+
+def _bounds(value, place):
+    """The slice of a rank, where every axis in turn cuts what it is given into pieces of the same size, the last ones smaller."""
     from torch.distributed.tensor import Shard
 
-    sizes = list(value.device_mesh.shape)
-    slices, shapes = {}, set()
-    for rank in range(int(np.prod(sizes))):
-        coordinate = np.unravel_index(rank, sizes)
-        local = [(0, size) for size in value.shape]
-        for axis, placement in enumerate(value.placements):
-            if isinstance(placement, Shard):
-                start, stop = local[placement.dim]
-                chunk = -(-(stop - start) // sizes[axis])
-                low = min(start + int(coordinate[axis]) * chunk, stop)
-                local[placement.dim] = (low, min(low + chunk, stop))
-        slices[str(rank)] = [f"{start}:{stop}" for start, stop in local]
-        shapes.add(tuple(stop - start for start, stop in local))
-    locals_ = getattr(value.to_local(), "_local_tensors", {})
-    seen = {tuple(tensor.shape) for tensor in locals_.values()}
-    if seen and seen != shapes:
-        raise RuntimeError(f"the shards have the shapes {sorted(seen)}, not {sorted(shapes)}")
-    return {"local_shape": [list(shape) for shape in sorted(shapes)], "slices": slices}
+    bounds = [(0, size) for size in value.shape]
+    for index, count, placement in zip(place, value.device_mesh.shape, value.placements):
+        if isinstance(placement, Shard):
+            start, stop = bounds[placement.dim]
+            piece = -(-(stop - start) // count)
+            low = min(start + index * piece, stop)
+            bounds[placement.dim] = (low, min(low + piece, stop))
+    return bounds
+
+
+@contextlib.contextmanager
+def collectives():
+    """The collectives that run meanwhile, by torch's own count of them."""
+    from torch.distributed.tensor.debug import CommDebugMode
+
+    seen = []
+    with CommDebugMode() as counted:
+        yield seen
+    seen += [_COLLECTIVES[name.__name__] for name in counted.get_comm_counts()]
+
+
+_COLLECTIVES = {
+    "shard_dim_alltoall": "all-to-all",
+    "all_gather_into_tensor": "all-gather",
+    "all_reduce": "all-reduce",
+    "all_to_all_single": "all-to-all",
+    "reduce_scatter_tensor": "reduce-scatter",
+}

@@ -267,7 +267,7 @@ def framework(name, rows):
         rows=dialect.FRAMEWORK.rows | rows,
         modes={"eager": ""},
         ways={},
-        meshes=False,
+        meshes=None,
         derivation="",
     )
 

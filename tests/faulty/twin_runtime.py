@@ -5,7 +5,7 @@ import contextlib
 import twin
 
 
-def start(device, mesh):
+def start(device, several):
     if device != "cpu":
         raise RuntimeError(f"twin computes on the cpu, not on {device!r}")
 
