@@ -7,7 +7,7 @@ only where the gate would tell it from the one that stood there: neither roundin
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,15 +118,22 @@ def changed(each: Written) -> str:
     return ", ".join([*said, *([f"{each.said} other than {each.base}"] if each.base else [])])
 
 
-def baselines(folder: Path) -> list[Kept]:
-    """All that a folder keeps. Raises ResultsError."""
-    return [each for file in results_files(folder) for each in kept(outline(file))] if folder.is_dir() else []
+def baselines(folder: Path, renewed: Collection[str] = ()) -> list[Kept]:
+    """All that a folder keeps. Raises ResultsError for a file that cannot be read, unless it is to be renewed."""
+    found = []
+    for file in results_files(folder) if folder.is_dir() else ():
+        try:
+            found += kept(outline(file))
+        except ResultsError:
+            if file.stem not in renewed:
+                raise
+    return found
 
 
 def write(folder: Path, runs: Iterable[Kept]) -> list[Written]:
     """Keep these runs; what is kept of other releases stays, and is told from its new neighbour. Raises ResultsError."""
-    old = {(each.framework, each.version): each for each in baselines(folder)}
     new = {(each.framework, each.version): each for each in runs}
+    old = {(each.framework, each.version): each for each in baselines(folder, {each.name for each in new.values()})}
     written: list[Written] = []
     newer: Kept | None = None
     for key in sorted(old | new, reverse=True):

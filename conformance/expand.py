@@ -242,8 +242,13 @@ def _check(file: File, row: Row, target: Target, variant: str, options: dict[str
         options=options,
         absent=absent,
         because=because,
-        on_request=target.mode in ON_REQUEST and target.mode not in case.modes,
+        on_request=_is_slow(target) and target.mode not in case.modes,
     )
+
+
+def _is_slow(target: Target) -> bool:
+    """Whether a check takes about a second: in some modes, and where a second way is traced (it breaks torch's graphs)."""
+    return target.mode in ON_REQUEST or bool(target.way and frameworks()[target.framework].modes[target.mode])
 
 
 def _expectations(row: Row, target: Target) -> tuple[dict[str, Spec], list[tuple[str, str]], dict[str, str]]:

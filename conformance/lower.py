@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 import re
 import textwrap
 from collections.abc import Iterable
@@ -83,7 +82,7 @@ def lower(check: Check) -> Job:
         observe=case.observe,
         devices=case.device_count,
         mesh=case.mesh,
-        order=case.devices if isinstance(case.devices, list) else list(range(math.prod(case.mesh.values()))),
+        order=case.devices if isinstance(case.devices, list) else list(range(case.device_count)),
         collectives=any(spec.collectives is not UNSET for spec in check.outcomes.values()),
         uses=[_need(text) for text in native.uses] if isinstance(native, Native) else [],
         absent=check.absent,

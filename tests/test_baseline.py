@@ -144,6 +144,19 @@ def test_a_file_that_builds_on_itself_or_on_one_that_is_elsewhere(name, tmp_path
         outline(path)
 
 
+def test_files_that_are_broken_are_renewed_together(tmp_path):
+    runs = [("0.9.2", check(observation=seen(2.0))), ("0.10.2", check())]
+    kept(tmp_path, *runs)
+    newest = tmp_path / "kept/jax-0.10.2.jsonl"
+    whole = newest.read_bytes()
+    write(newest, check(observation=seen(5.0)))
+    with pytest.raises(ResultsError, match="is not the file that it was written for"):
+        kept(tmp_path, runs[1])
+    kept(tmp_path, *runs)
+    assert newest.read_bytes() == whole
+    assert read(tmp_path / "kept/jax-0.9.2.jsonl").checks[0].observation == seen(2.0)
+
+
 # --- the command
 
 
