@@ -89,7 +89,7 @@ def measure(results: Path, site: Path, copy: Path) -> None:
     started = time.perf_counter()
     subprocess.run([sys.executable, "-m", "conformance", "report", *files, "-o", str(site)], check=True)
     took = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     pages = [path for path in sorted(site.rglob("*")) if path.is_file()]
     contents = {path: path.read_bytes() for path in pages}
     started = time.perf_counter()
@@ -104,9 +104,10 @@ def measure(results: Path, site: Path, copy: Path) -> None:
         "results": f"{len(files)} files, {sum(Path(file).stat().st_size for file in files) / 1e6:.0f} MB",
         "site": f"{len(pages)} files, {size / 1e6:.1f} MB",
         "seconds": round(took, 1),
+        "seconds of CPU": round(used.ru_utime + used.ru_stime, 1),
         "seconds to write the same bytes": round(written, 2),
         "ratio": round(took / written, 1),
-        "peak memory, MB": round(peak),
+        "peak memory, MB": round(used.ru_maxrss / 1024),
         "home page, kB compressed": round(len(gzip.compress(contents[site / "index.html"])) / 1000, 1),
         "largest page, kB": round(max(html.values()) / 1000),
         "index of the search, kB compressed": round(len(gzip.compress(contents[site / "files/index.js"])) / 1000),

@@ -12,11 +12,13 @@ The modules follow the flow of a case; each imports only from those above it::
     parameters   what takes the place of $name
     rules        what a schema cannot say of a case
     load         case files -> Case
+    ahead        what compiling can tell of a case, where nothing runs
     expand       Case -> Check
     lower        program -> native source
     library      case files -> compiled checks, cached by content
     environment  a clean environment with one release of a framework
     selection    which checks a user asks for
+    chips        the accelerators of this machine, and which host has which
     host         runs in the framework's own process (with one of runtimes/)
     pool         hosts that run ahead
     judge        Observation -> Outcome

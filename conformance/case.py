@@ -15,6 +15,7 @@ Number = bool | int | float
 Literal = Number | str | list[Any] | dict[str, Any] | None
 Device = Annotated[str, Meta(pattern="^[0-9]+$", description="the number of a device")]
 Bounds = Annotated[str, Meta(pattern=r"^([0-9]+:[0-9]+|\$.*)$", description="start:stop")]
+Memory = Annotated[str, Meta(pattern="^(argument|output|temporary|alias)$", description="what takes memory")]
 Size = Annotated[int, Meta(ge=1)]
 Partial = dict[str, Annotated[str, Meta(description="how the parts are reduced: sum, avg, max, min or product")]] | str
 Split = list[str | list[str] | None] | str
@@ -49,6 +50,8 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     shards: Annotated[dict[Device, Any] | str | UnsetType, Meta(description="device number -> the values that it holds")] = UNSET
     devices: Annotated[list[int] | str | UnsetType, Meta(description="the devices that hold something of the result")] = UNSET
     collectives: Annotated[list[str] | str | UnsetType, Meta(description="the kinds of communication between devices")] = UNSET
+    entry: Annotated[str | UnsetType, Meta(description="a regular expression found in the head of the compiled module")] = UNSET
+    memory: Annotated[dict[Memory, int | str] | UnsetType, Meta(description="bytes that the compiled program takes")] = UNSET
     linear: Annotated[dict[str, str] | UnsetType, Meta(description="the linear program that jvp yields")] = UNSET
     cotangents: Annotated[dict[str, float] | UnsetType, Meta(description="each cotangent as transposition runs backward")] = UNSET
 

@@ -33,8 +33,9 @@ from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
 from conformance.repro import script
 from conformance.results import Outline, ResultsError, identity, outline, read, results_files, whole
-from conformance.selection import DEVICES, Selection, SelectionError
+from conformance.selection import Selection, SelectionError
 from conformance.side import is_file, release_run, side
+from conformance.target import DEVICES, TOPOLOGY
 from conformance.wording import count
 
 EXIT_STATUS = """\
@@ -222,7 +223,7 @@ def _selection_options(door: argparse.ArgumentParser) -> None:
         "--target", action="append", default=[], metavar="SELECTOR", help="only targets that fit, such as jax:compiled"
     )
     door.add_argument("--mode", action="append", default=[], metavar="M", help="only this mode; inductor runs on request")
-    door.add_argument("--device", default="cpu", metavar="D", help=f"{', '.join(DEVICES)} (default: cpu)")
+    door.add_argument("--device", default="cpu", metavar="D", help=f"{', '.join(DEVICES)} or a topology, as {TOPOLOGY}")
 
 
 def _paths_option(door: argparse.ArgumentParser) -> None:
@@ -315,7 +316,7 @@ def _expected(check: Compiled) -> str | None:
 def show(given: argparse.Namespace) -> int:
     """Print a case: what it says, and each distinct native source."""
     selection = _selection(given)
-    unit, card = _case(given)
+    unit, card = _case(given, selection.device)
     print(f"{card.identity}\n{card.claim}\n{card.why}".strip())
     print(*card.reference, sep="\n")
     shown: set[str] = set()
@@ -330,7 +331,7 @@ def show(given: argparse.Namespace) -> int:
 
 def repro(given: argparse.Namespace) -> int:
     """Print the script of one check."""
-    unit, card = _case(given)
+    unit, card = _case(given, given.target.partition("@")[2] or "cpu")
     mine = [check for check in unit.checks if unit.card(check) is card]
     fitting = [check for check in mine if check.target == given.target or check.target.startswith(f"{given.target}@")]
     if not fitting:
@@ -566,9 +567,9 @@ def _units(paths: list[str], device: str = "cpu") -> Iterator[Unit]:
         yield library.unit(file, device, str(file))
 
 
-def _case(given: argparse.Namespace) -> tuple[Unit, CaseCard]:
+def _case(given: argparse.Namespace, device: str = "cpu") -> tuple[Unit, CaseCard]:
     known = []
-    for unit in _units(given.paths):
+    for unit in _units(given.paths, device):
         for card in unit.cases:
             if card.identity == given.case:
                 return unit, card

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from conformance.ahead import COMPILES, foretold
 from conformance.case import Case, Deviation, Input, Spec, Tolerance
 from conformance.document import CaseError, Mistake, Position
 from conformance.document import Path as Place
@@ -22,10 +23,10 @@ from conformance.literal import array, floats
 from conformance.load import File, load_row
 from conformance.parameters import fill, row_keys, same
 from conformance.program import names_used, parse
-from conformance.target import Selector, Target, most_specific
+from conformance.target import AHEAD, TOPOLOGY, Selector, Target, family, is_topology, most_specific
 from conformance.vocabulary import DTYPES, NAMES, TRANSFORMS
 
-ON_REQUEST = ("inductor", "aot")
+ON_REQUEST = ("inductor",)
 """Modes too slow to run unless a case, or the user, asks for them."""
 
 CONFORMS = "conforms"
@@ -78,8 +79,10 @@ def expand(file: File, device: str = "cpu") -> list[Check]:
             continue
         found = [check for row in rows for check in _checks(file, row, device)]
         checks += found
+        others = {"cpu"} if is_topology(device) else {"cpu", TOPOLOGY} - {device}  # whose expectations are no mistakes here
+        elsewhere = [check for other in sorted(others) for row in rows for check in _checks(file, row, other)]
         for complaint in (_ambiguous, _unreachable, _undecided, _overridden, _indistinct):
-            mistakes += complaint(file, place, case, rows, found)
+            mistakes += complaint(file, place, case, rows, [*found, *elsewhere])
     if mistakes:
         raise CaseError(mistakes)
     return checks
@@ -166,7 +169,9 @@ def _filled(file: File, index: int, values: dict[str, Any]) -> dict[str, Any]:
 def _checks(file: File, row: Row, device: str) -> Iterator[Check]:
     case = row.case
     for framework in frameworks().values():
-        for mode in _modes(case, framework):
+        if family(device) not in framework.devices:
+            continue
+        for mode in [AHEAD] * _goes_ahead(case, framework) if is_topology(device) else _modes(case, framework):
             for way in _ways(case, framework):
                 target = Target(framework.name, mode, device, way)
                 yield _check(file, row, target, "", {}, None)
@@ -181,22 +186,34 @@ def _ways(case: Case, framework: Framework) -> list[str]:
     return ["", *(way for way, rows in framework.ways.items() if rows.keys() & used)]
 
 
-def _modes(case: Case, framework: Framework) -> list[str]:
-    if case.frameworks and framework.name not in case.frameworks:
-        return []
-    if case.native and framework.name not in case.native:
-        return []
+def _is_of(case: Case, framework: Framework) -> bool:
+    if (case.frameworks and framework.name not in case.frameworks) or (case.native and framework.name not in case.native):
+        return False
     if case.device_count and framework.meshes is None:
+        return False
+    return not _vocabulary(case) & TRANSFORMS or bool(TRANSFORMS & framework.rows.keys())  # or nothing to differentiate with
+
+
+def _goes_ahead(case: Case, framework: Framework) -> bool:
+    """Whether a compiler can be asked about the case: one function, which is one that is compiled where it runs."""
+    if AHEAD not in framework.modes or case.steps or case.observe or not _is_of(case, framework):
+        return False
+    if case.native and case.device_count and AHEAD not in case.modes:
+        return False  # for it names devices that are there
+    return bool({AHEAD, "compiled"} & set(case.modes)) if case.modes or case.native else True
+
+
+def _modes(case: Case, framework: Framework) -> list[str]:
+    """The modes in which the case runs; in the one in which nothing runs it is not."""
+    if not _is_of(case, framework):
         return []
-    if _vocabulary(case) & TRANSFORMS and not TRANSFORMS & framework.rows.keys():
-        return []  # nothing to differentiate with
     if case.native and not case.steps:
-        return [mode for mode in case.modes or ["eager"] if mode in framework.modes]
+        return [mode for mode in case.modes or ["eager"] if mode in framework.running_modes]
     if case.steps and not case.trace:
         return [next(iter(framework.modes))]
     if case.observe:
         return [next(iter(framework.modes))] if framework.derivation else []
-    modes = framework.traced_modes if case.trace else list(framework.modes)
+    modes = framework.traced_modes if case.trace else framework.running_modes
     if case.device_count and framework.meshes:
         modes = [mode for mode in modes if mode in framework.meshes.modes]
     return [mode for mode in modes if not case.modes or mode in case.modes]
@@ -207,6 +224,8 @@ def _check(file: File, row: Row, target: Target, variant: str, options: dict[str
     outcomes, expected, because = _expectations(row, target)
     if expect is not None:
         expected = [("any", expect)]
+    if target.mode == AHEAD:
+        outcomes, expected = foretold(outcomes, expected)
     absent, reason = _absence(case, target)
     if absent:
         expected, because = [("any", UNSUPPORTED)], {UNSUPPORTED: reason}
@@ -223,8 +242,13 @@ def _check(file: File, row: Row, target: Target, variant: str, options: dict[str
         options=options,
         absent=absent,
         because=because,
-        on_request=target.mode in ON_REQUEST and target.mode not in case.modes,
+        on_request=_is_slow(target) and target.mode not in case.modes,
     )
+
+
+def _is_slow(target: Target) -> bool:
+    """Whether a check takes about a second: in some modes, and where a second way is traced (it breaks torch's graphs)."""
+    return target.mode in ON_REQUEST or bool(target.way and frameworks()[target.framework].modes[target.mode])
 
 
 def _expectations(row: Row, target: Target) -> tuple[dict[str, Spec], list[tuple[str, str]], dict[str, str]]:
@@ -335,7 +359,7 @@ def _undecided(file: File, place: Place, case: Case, rows: list[Row], checks: li
 
 
 def _is_undecided(case: Case, check: Check) -> bool:
-    if check.expected or check.target.framework not in BUILTIN:
+    if check.expected or check.target.framework not in BUILTIN or check.target.mode == AHEAD:
         return False
     return check.target.device == "cpu" or not any(_elsewhere(text).covers(check.target) for text in case.expect)
 
@@ -363,7 +387,7 @@ def _indistinct(file: File, place: Place, case: Case, rows: list[Row], checks: l
     for check in checks:
         for (a, spec_a), (b, spec_b) in itertools.combinations(check.outcomes.items(), 2):
             pair = frozenset([a, b])
-            if pair not in said and not distinct(spec_a, spec_b, case.tolerance):
+            if COMPILES not in pair and pair not in said and not distinct(spec_a, spec_b, case.tolerance):
                 said.add(pair)
                 where = (*place, "outcomes", b) if case.outcomes else _deviation(place, case, b)
                 message = f"one observation could be both {a!r} and {b!r}: say what sets them apart"

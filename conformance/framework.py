@@ -8,6 +8,8 @@ import warnings
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from conformance.target import AHEAD
+
 GROUP = "conformance.frameworks"
 BUILTIN = ("numpy", "torch", "jax", "tensorflow")
 
@@ -88,8 +90,13 @@ class Framework(NamedTuple):
     devices: tuple[str, ...] = ("cpu",)
 
     @property
+    def running_modes(self) -> list[str]:
+        """Its modes but the one in which nothing runs."""
+        return [mode for mode in self.modes if mode != AHEAD]
+
+    @property
     def traced_modes(self) -> list[str]:
-        return [mode for mode, wrap in self.modes.items() if wrap]
+        return [mode for mode in self.running_modes if self.modes[mode]]
 
     def by_way(self, way: str) -> Framework:
         """The framework as it speaks in one of its ways; the first one has no name."""

@@ -40,6 +40,7 @@ def serve(channel):
 
         runtime = _module("conformance_runtime", settings["runtime"])
         runtime.start(settings["device"], settings["several"])
+        _computes_on(runtime, settings["device"])
     except BaseException as error:  # whatever keeps a framework from starting is told to the user
         channel.send(
             json.dumps({"failed": f"{type(error).__name__}: {error}"[:LIMIT], "missing": isinstance(error, ImportError)})
@@ -59,6 +60,12 @@ def serve(channel):
             reply["seconds"] = time.perf_counter() - started
             reply["memory"] = _resident()
             channel.send(json.dumps(reply))
+
+
+def _computes_on(runtime, device):
+    """Raises RuntimeError where the framework computes on something else than what was asked for, and would not say so."""
+    if "-" not in device and runtime.computes_on() != device:
+        raise RuntimeError(f"it was told to compute on {device}, and computed on {runtime.computes_on()}")
 
 
 def run(runtime, job):
@@ -136,8 +143,11 @@ def _step(runtime, job, kind, payload, space, counter, observation):
         exec(_python(payload, "step", "exec"), space)
         return
     before = counter.read() if counter else {}
-    with runtime.collectives() if job["collectives"] else contextlib.nullcontext() as seen:
+    with runtime.collectives() if job["collectives"] and job["mode"] != "aot" else contextlib.nullcontext() as seen:
         result = eval(_python(payload, "step", "eval"), space)
+    if job["mode"] == "aot":  # it was compiled, and has not run
+        observation.update(result)
+        return
     if seen is not None:
         observation["collectives"] = sorted(set(seen))
     observation["results"].append(_observed(runtime, result, job))

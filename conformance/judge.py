@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from conformance import literal
+from conformance.ahead import COMPILES
 from conformance.case import Spec, Tolerance
 
 TOLERANCES = {
@@ -36,9 +37,20 @@ class Array(NamedTuple):
     dtype: str
     values: np.ndarray
 
+    @property
+    def shape(self) -> list[int]:
+        return list(self.values.shape)
+
+
+class Abstract(NamedTuple):
+    """An array of a program that was compiled and did not run."""
+
+    dtype: str
+    shape: list[int]
+
 
 Tree = Any
-"""A result: an Array, a Python value (as ("int", 3)), or a list or dict of results."""
+"""A result: an Array, an Abstract one, a Python value (as ("int", 3)), or a list or dict of results."""
 
 
 class Observation(NamedTuple):
@@ -54,6 +66,8 @@ class Observation(NamedTuple):
     """Why the result could not be brought back, where it could not."""
     collectives: list[str] | None = None
     """Kinds of communication between devices; None where they are not observed."""
+    compiled: dict[str, Any] | None = None
+    """What is known of a program that was compiled and did not run: its module's ``entry``, its ``memory`` in bytes."""
 
 
 class Verdict(NamedTuple):
@@ -74,6 +88,7 @@ def decode(reply: dict[str, Any]) -> Observation:
         reply.get("derivation"),
         reply.get("unobservable", ""),
         reply.get("collectives"),
+        reply.get("compiled"),
     )
 
 
@@ -81,6 +96,8 @@ def judge(seen: Observation, outcomes: dict[str, Spec], reference: Observation |
     """Name what was seen. More than one fitting outcome is a mistake of the case, and no outcome."""
     against = {name: mismatch(seen, spec, reference, tolerance) for name, spec in outcomes.items()}
     fitting = [name for name, why in against.items() if not why]
+    if len(fitting) > 1 and COMPILES in fitting:
+        fitting.remove(COMPILES)  # which is what is left where no name says more
     if len(fitting) == 1:
         return Verdict(fitting[0], {name: why for name, why in against.items() if why})
     if fitting:
@@ -169,7 +186,7 @@ def _agree(seen: Observation, demand: Any, parts: Any, reference: Observation | 
 
 
 def _shape(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
-    shapes = _map(seen.results[-1], lambda array: list(array.values.shape)) if seen.results else None
+    shapes = _map(seen.results[-1], lambda array: array.shape) if seen.results else None
     return "" if shapes == demand else f"the shape is {shapes}, not {demand}"
 
 
@@ -263,6 +280,17 @@ def _slices(seen: Observation, demand: Any, parts: Any, reference: Observation |
     return ""
 
 
+def _entry(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    head = seen.compiled["entry"] if seen.compiled else ""
+    return "" if re.search(demand, head) else f"the compiled module's head does not match {demand!r}: {head[:300]}"
+
+
+def _memory(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
+    memory = seen.compiled["memory"] if seen.compiled else {}
+    wrong = [f"{name} takes {memory.get(name)} bytes, not {size}" for name, size in demand.items() if memory.get(name) != size]
+    return "; ".join(wrong)
+
+
 def _linear(seen: Observation, demand: Any, parts: Any, reference: Observation | None, tolerance: Any) -> str:
     shown = seen.derivation.get("linear") if seen.derivation else None
     if shown is None or not demand:
@@ -308,6 +336,8 @@ _PARTS = {
     "shards": _shards,
     "devices": _devices,
     "collectives": _collectives,
+    "entry": _entry,
+    "memory": _memory,
     "linear": _linear,
     "cotangents": _cotangents,
 }
@@ -318,6 +348,8 @@ _PARTS = {
 
 def _compare(seen: Tree, expected: Tree, tolerance: Any) -> str:
     """What sets a result apart from a literal or from another result; empty where nothing does."""
+    if isinstance(seen, Abstract):
+        return "nothing ran, so that there are no values"
     if isinstance(seen, Array):
         return _compare_array(seen, expected, tolerance)
     if isinstance(seen, list):
@@ -389,6 +421,8 @@ def _tree(data: Any) -> Tree:
         return [_tree(child) for child in data]
     if "bytes" in data:
         return _array(data)
+    if "shape" in data:
+        return Abstract(data["dtype"], data["shape"])
     if "dict" in data:
         return {key: _tree(child) for key, child in data["dict"].items()}
     return data["python"], data["data"]
@@ -403,8 +437,8 @@ def _array(data: dict[str, Any]) -> Tree:
     return Array(data["dtype"], values)
 
 
-def _leaves(tree: Tree) -> list[Array]:
-    if isinstance(tree, Array):
+def _leaves(tree: Tree) -> list[Any]:
+    if isinstance(tree, (Array, Abstract)):
         return [tree]
     if isinstance(tree, (list, dict)):
         return [leaf for child in (tree.values() if isinstance(tree, dict) else tree) for leaf in _leaves(child)]
@@ -412,7 +446,7 @@ def _leaves(tree: Tree) -> list[Array]:
 
 
 def _map(tree: Tree, of: Any) -> Any:
-    if isinstance(tree, Array):
+    if isinstance(tree, (Array, Abstract)):
         return of(tree)
     if isinstance(tree, list):
         return [_map(child, of) for child in tree]
@@ -497,10 +531,14 @@ def seen_text(seen: Observation) -> str:
         said.append(msgspec.json.encode(seen.derivation).decode())
     if seen.unobservable:
         said.append(seen.unobservable)
+    if seen.compiled:
+        said.append(f"{seen.compiled['entry']}, in bytes: {seen.compiled['memory']}; nothing ran")
     if seen.raised:
         said.append(f"raised {seen.raised['classes'][0]} at step {seen.raised['step']}: {seen.raised['message'].strip()}")
     return "; ".join(said)
 
 
-def _array_text(array: Array) -> str:
+def _array_text(array: Array | Abstract) -> str:
+    if isinstance(array, Abstract):
+        return f"{array.dtype}{array.shape}"
     return f"{array.dtype}{list(array.values.shape)} {_plain(array.values.tolist())[:300]}"

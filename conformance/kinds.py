@@ -7,16 +7,18 @@ import enum
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from conformance.ahead import COMPILES
 from conformance.expand import CONFORMS, NOT_RUN, UNSUPPORTED
 from conformance.judge import UNEXPECTED
 from conformance.results import CheckLine
 
 
 class Kind(enum.StrEnum):
-    """What a check comes to, for a reader who looks at colours first. The first three may be good news, no other is."""
+    """What a check comes to, for a reader who looks at colours first. The first four may be good news, no other is."""
 
     CONFORMS = "conforms"
     NAMED = "named"
+    COMPILES = "compiles"
     OPEN = "open"
     FAILED = "failed"
     CRASHED = "crashed"
@@ -29,6 +31,7 @@ FAILING = (Kind.FAILED, Kind.CRASHED)
 LEGEND = {
     Kind.CONFORMS: "as expected: does what the norm says",
     Kind.NAMED: "as expected: another outcome, known and named",
+    Kind.COMPILES: "compiles, and nothing ran: whether its values are right is not known",
     Kind.OPEN: "named, but nothing is expected of this target",
     Kind.FAILED: "not as expected",
     Kind.CRASHED: "crashed, or did not end in time",
@@ -49,6 +52,8 @@ def kind(check: CheckLine) -> Kind:
         return Kind.UNSUPPORTED
     if check.passed is None:
         return Kind.NOT_RUN
+    if check.outcome == COMPILES and check.expected in (COMPILES, None):
+        return Kind.COMPILES
     if check.expected is None:
         return Kind.OPEN
     if check.outcome != check.expected:
@@ -69,6 +74,7 @@ class Tally(NamedTuple):
 
     conforms: int = 0
     named: int = 0
+    compiles: int = 0
     open: int = 0
     failed: int = 0
     crashed: int = 0
@@ -106,6 +112,7 @@ class Tally(NamedTuple):
         parts = [
             Part("conforms" if self.conforms else "named", self.expected, "as expected"),
             Part("named", self.named if self.conforms else 0, "named"),
+            Part("compiles", self.compiles, "compile, and did not run"),
             Part("open", self.open, "not pinned down"),
             Part("failed" if self.failed else "crashed", self.failing, "not as expected"),
             Part("unsupported", self.unsupported, "unsupported"),

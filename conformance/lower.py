@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 import re
 import textwrap
 from collections.abc import Iterable
@@ -18,6 +17,10 @@ from conformance.case import Case, Input, Inputs, Native, Step
 from conformance.expand import Check
 from conformance.framework import Framework, frameworks
 from conformance.program import bind, names_bound, parse, read
+from conformance.target import AHEAD
+
+PATIENCE = 5
+"""Times longer that a compiler for another device may take than a run: float64, for one, is taken apart for TPUs."""
 
 
 class LoweringError(Exception):
@@ -79,11 +82,11 @@ def lower(check: Check) -> Job:
         observe=case.observe,
         devices=case.device_count,
         mesh=case.mesh,
-        order=case.devices if isinstance(case.devices, list) else list(range(math.prod(case.mesh.values()))),
+        order=case.devices if isinstance(case.devices, list) else list(range(case.device_count)),
         collectives=any(spec.collectives is not UNSET for spec in check.outcomes.values()),
         uses=[_need(text) for text in native.uses] if isinstance(native, Native) else [],
         absent=check.absent,
-        timeout=case.timeout,
+        timeout=case.timeout * (PATIENCE if check.target.mode == AHEAD else 1),
     )
 
 

@@ -320,7 +320,8 @@ def _run(number: int, run: Run) -> RunView:
         file=safe(run.path.name),
         frameworks=[(safe(name), safe(versions.get(name, ""))) for name in names],
         companions=companions,
-        device=safe(environment.get("device", "")),
+        device=safe(environment.get("device", ""))
+        + (" (compiled ahead of time: nothing ran)" if environment.get("ran") is False else ""),
         platform=safe(environment.get("platform", "")),
         python=safe(listed(sorted({str(v) for v in mapping(environment.get("python")).values()}))),
         when=when,
@@ -571,6 +572,8 @@ def _verdict(check: CheckLine) -> str:
     what = kind(check)
     if what in (Kind.CONFORMS, Kind.NAMED):
         return "as expected"
+    if what is Kind.COMPILES:
+        return "nothing ran: whether its values are right is not known"
     if what is Kind.OPEN:
         return "nothing is expected of this target"
     if what is Kind.UNSUPPORTED:

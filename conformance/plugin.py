@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ from conformance.document import CaseError
 from conformance.expand import NOT_RUN
 from conformance.framework import frameworks
 from conformance.library import Compiled, Unit
-from conformance.pool import REFERENCE, Environment, Pool
+from conformance.pool import REFERENCE, Environment, HostFailed, Pool
 from conformance.record import Record, failure_text, record
 from conformance.results import CaseLine, CheckLine, ResultsError, Shard, Writer, host_environment, identity, read
-from conformance.selection import DEVICES, Selection, SelectionError, names_of, shard_of
+from conformance.selection import Selection, SelectionError, names_of, shard_of
 from conformance.summary import summary
-from conformance.target import MODES
+from conformance.target import DEVICES, MODES
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mode", action="append", default=[], metavar="M", help="only this mode (may be repeated); inductor runs on request"
     )
-    group.addoption("--device", default="cpu", metavar="D", help="where the frameworks compute: cpu, cuda or tpu (default: cpu)")
+    group.addoption(
+        "--device",
+        default="cpu",
+        metavar="D",
+        help="where the frameworks compute: cpu, cuda or tpu (default: cpu), or a topology to compile for",
+    )
     group.addoption(
         "--host",
         action="append",
@@ -55,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name in [*frameworks(), *MODES, *DEVICES]:
+    for name in dict.fromkeys([*frameworks(), *MODES, *DEVICES, str(config.getoption("--device"))]):
         config.addinivalue_line("markers", f"{_word(name)}: conformance checks on this framework, mode or device")
     config.stash[_RUN] = _Run(config, _selection(config))
 
@@ -105,11 +110,25 @@ class _Run:
             except ResultsError as error:
                 raise pytest.UsageError(str(error)) from None
 
+    def require(self, pool: Pool, names: Iterable[str]) -> None:
+        """See that these frameworks start where the user has chosen the device or the interpreter. Raises UsageError."""
+        try:
+            pool.require([name for name in names if self.selection.device != "cpu" or name in self.selection.hosts])
+        except HostFailed as failed:
+            pool.close()
+            if self.writer:
+                self.writer.discard()
+                self.writer = None
+            more = "; --framework chooses others" if not self.selection.frameworks else ""
+            raise pytest.UsageError(f"nothing was run{more}:\n{failed}") from None
+
+    def new_pool(self) -> Pool:
+        cores = max(1, len(os.sched_getaffinity(0)) // self.workers) if hasattr(os, "sched_getaffinity") else None
+        return Pool(self.selection.hosts, self.selection.device, cores)
+
     def submit(self, items: list[CheckItem]) -> None:
         """Hand checks to the hosts, which run ahead of pytest from now on."""
-        if self.pool is None:
-            cores = max(1, len(os.sched_getaffinity(0)) // self.workers) if hasattr(os, "sched_getaffinity") else None
-            self.pool = Pool(self.selection.hosts, self.selection.device, cores)
+        self.pool = self.pool or self.new_pool()
         needed = {
             i.reference_key: i.check.reference for i in items if i.check.reference and i.reference_key not in self.references
         }
@@ -273,6 +292,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     mine = [item for item in session.items if isinstance(item, CheckItem)]
     run.items = len(mine)
     if mine and not run.is_worker and not run.distributed and not session.config.getoption("collectonly"):
+        run.pool = run.new_pool()
+        run.require(run.pool, dict.fromkeys(item.check.framework for item in mine))
         run.submit(mine)
 
 
@@ -306,8 +327,13 @@ _current: dict[str, _Run] = {}
 """The session's run: a report says nothing of the configuration it belongs to."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    _current["run"] = session.config.stash[_RUN]
+    run = _current["run"] = session.config.stash[_RUN]
+    if run.distributed and not session.config.getoption("collectonly"):
+        pool = run.new_pool()  # each worker has one of its own, and it is too late to complain then
+        run.require(pool, run.selection.frameworks or frameworks())
+        pool.close()
 
 
 def _packed(made: Record) -> str:

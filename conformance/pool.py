@@ -6,6 +6,8 @@ import collections
 import importlib.util
 import json
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 
 import execnet
 
+from conformance.chips import Chips
 from conformance.framework import Framework, frameworks
 from conformance.lower import Job
 from conformance.selection import not_installed
@@ -83,6 +86,8 @@ class Lane:
         """Whether the jobs need several devices."""
         self.waiting: collections.deque[tuple[int, Job]] = collections.deque()
         self.hosts = 0
+        self.ready: list[Host] = []
+        """Hosts that were started to see whether they can be, and are not used yet."""
         self.done = 0
         self.seconds = 0.0
         self.start_seconds = 1.0
@@ -102,12 +107,36 @@ class Pool:
         self.device = device
         self.cores = cores or _cores()
         self.environments: dict[str, Environment] = {}
+        self._chips = Chips(device)
         self._lanes: dict[tuple[str, bool], Lane] = {}
         self._answers: dict[int, Answer] = {}
         self._changed = threading.Condition()
         self._next = 0
         self._closed = False
         self._groups: set[execnet.Group] = set()
+
+    def require(self, names: Iterable[str]) -> None:
+        """Start a host of each of these frameworks. Raises HostFailed that says of each why it does not start.
+
+        One that is not installed is no reason, unless its interpreter was chosen for it.
+        """
+        reasons = []
+        for name in names:
+            lane = self._lane(name, False)
+            chips = self._chips.take(False)
+            try:
+                lane.ready.append(self._start(lane, chips))
+            except HostFailed as failed:
+                if not failed.missing:
+                    reasons.append(str(failed))
+                elif name in self.hosts:
+                    reasons.append(f"there is no {name} where it was looked for ({lane.spec})")
+            finally:
+                self._chips.give(chips)
+            if self.device != "cpu":  # or it would keep the chip from others until its turn comes
+                self._end_ready(lane)
+        if reasons:
+            raise HostFailed("\n".join(reasons))
 
     def submit(self, lane: str, jobs: Iterable[Job]) -> list[int]:
         """Queue jobs for the framework of this name (or REFERENCE); their numbers, to ask for the answers by."""
@@ -138,8 +167,16 @@ class Pool:
         with self._changed:
             self._closed = True
             groups = list(self._groups)
+        for lane in self._lanes.values():
+            self._end_ready(lane)
         for group in groups:
             group.terminate(timeout=0.5)
+
+    def _end_ready(self, lane: Lane) -> None:
+        while lane.ready:
+            host = lane.ready.pop()
+            self._groups.discard(host.group)
+            host.end()
 
     def _lane(self, name: str, several: bool) -> Lane:
         key = (name, several)
@@ -153,19 +190,24 @@ class Pool:
     def _start_waiting(self) -> None:
         """A host for each lane that waits and has none, in the order in which they came, as far as there is room."""
         for lane in self._lanes.values():
-            if lane.waiting and not lane.hosts and sum(each.hosts for each in self._lanes.values()) < max(self.cores, HOSTS):
+            busy = sum(each.hosts for each in self._lanes.values())
+            if lane.waiting and not lane.hosts and busy < max(self.cores, HOSTS) and self._room(lane):
                 self._start_thread(lane)
+
+    def _room(self, lane: Lane) -> bool:
+        return lane.name == REFERENCE or self._chips.room(lane.several)
 
     def _start_thread(self, lane: Lane) -> None:
         lane.hosts += 1
-        threading.Thread(target=self._serve, args=(lane,), daemon=True, name=f"host {lane.name}").start()
+        chips = [] if lane.name == REFERENCE else self._chips.take(lane.several)
+        threading.Thread(target=self._serve, args=(lane, chips), daemon=True, name=f"host {lane.name}").start()
 
-    def _serve(self, lane: Lane) -> None:
+    def _serve(self, lane: Lane, chips: list[str]) -> None:
         """Keep one host of the lane busy until nothing waits, then help another lane where that pays."""
         try:
             while lane.waiting and not self._closed:
                 try:
-                    self._use_one_host(lane)
+                    self._use_one_host(lane, chips)
                 except HostFailed as failed:
                     lane.failed_starts += 1
                     if failed.missing or lane.failed_starts == STARTS:
@@ -173,6 +215,7 @@ class Pool:
         finally:
             with self._changed:
                 lane.hosts -= 1
+                self._chips.give(chips)
                 if not self._closed:
                     self._start_waiting()
                     self._help_another()
@@ -181,12 +224,14 @@ class Pool:
         if sum(lane.hosts for lane in self._lanes.values()) >= self.cores:
             return
         longest = max(self._lanes.values(), key=lambda lane: lane.left / (lane.hosts + 1))
-        if longest.left / (longest.hosts + 1) > WORTH_A_SECOND_HOST * longest.start_seconds:
+        if longest.left / (longest.hosts + 1) > WORTH_A_SECOND_HOST * longest.start_seconds and self._room(longest):
             self._start_thread(longest)
 
-    def _use_one_host(self, lane: Lane) -> None:
+    def _use_one_host(self, lane: Lane, chips: list[str]) -> None:
         """Feed one host until nothing waits or it has to go. Whatever it leaves unanswered waits again."""
-        host = self._start(lane)
+        with self._changed:
+            ready = lane.ready.pop() if lane.ready else None
+        host = ready or self._start(lane, chips)
         flying: collections.deque[tuple[int, Job]] = collections.deque()
         renew = False
         try:
@@ -213,14 +258,14 @@ class Pool:
                 self._groups.discard(host.group)
             host.end()
 
-    def _start(self, lane: Lane) -> Host:
+    def _start(self, lane: Lane, chips: list[str]) -> Host:
         started = time.perf_counter()
         group = execnet.Group()
         with self._changed:
             if self._closed:
                 raise HostFailed("the run was ended")
             self._groups.add(group)
-        host = Host(group, lane)
+        host = Host(group, lane, self._chips.environment(chips) if lane.spec.startswith("popen") else {})
         lane.start_seconds = time.perf_counter() - started
         with self._changed:
             self.environments.setdefault(lane.name, host.environment)
@@ -246,25 +291,27 @@ class Pool:
 class Host:
     """One process with one framework."""
 
-    def __init__(self, group: execnet.Group, lane: Lane) -> None:
-        """Start it. Raises HostFailed with a text for the user."""
+    def __init__(self, group: execnet.Group, lane: Lane, environment: dict[str, str]) -> None:
+        """Start it, with these variables beside those that every host has. Raises HostFailed with a text for the user."""
         self.group = group
         self.log = ""
         framework = lane.framework
         settings = {
             "device": lane.device,
             "several": lane.several,
-            "environment": ENVIRONMENT,
+            "environment": ENVIRONMENT | environment,
             "runtime": module_source(framework.runtime),
             "packages": [*framework.distributions, *COMPANIONS],
         }
         try:
-            self.channel = group.makegateway(lane.spec).remote_exec(module_source("conformance.host"))
+            self.gateway = group.makegateway(lane.spec)
+            self.channel = self.gateway.remote_exec(module_source("conformance.host"))
             self.channel.send(json.dumps(settings))
             hello = json.loads(self.channel.receive(START_TIMEOUT))
         except (OSError, EOFError, execnet.RemoteError, execnet.HostNotFound, ValueError) as error:
             group.terminate(timeout=0.5)
-            raise HostFailed(f"the host of {lane.name} did not start ({lane.spec}): {_last_line(error)}") from None
+            said = "it ended at once, as no Python would" if "closed" in str(error) else _last_line(error)
+            raise HostFailed(f"the host of {lane.name} did not start ({lane.spec}): {said}") from None
         except execnet.TimeoutError as error:
             group.terminate(timeout=0.5)
             raise HostFailed(f"the host of {lane.name} did not answer within {START_TIMEOUT:.0f} s ({lane.spec})") from error
@@ -272,7 +319,7 @@ class Host:
             group.terminate(timeout=0.5)
             if hello["missing"] and f"'{framework.name}'" in hello["failed"]:
                 raise HostFailed(not_installed(framework.name), missing=True)
-            raise HostFailed(f"{framework.name} does not start: {hello['failed']}")
+            raise HostFailed(f"{framework.name} does not start ({lane.spec}): {hello['failed']}")
         self.log = hello["log"]
         self.environment = Environment(hello["python"], hello["packages"])
 
@@ -294,8 +341,19 @@ class Host:
             return Answer("timed-out", {}, self._wrote() or f"no answer within {timeout:g} s", timeout)
         except (EOFError, OSError, execnet.RemoteError) as error:
             said = self._wrote() or (_last_line(error) if isinstance(error, execnet.RemoteError) else "")
-            said = said or "the process ended without a word"
+            said = said or f"the process ended without a word{self._status()}"
             return Answer("crashed", {}, said, time.perf_counter() - started)
+
+    def _status(self) -> str:
+        """With which exit status it ended, or by which signal, where the process is one of this machine."""
+        process: subprocess.Popen[bytes] | None = getattr(self.gateway._io, "popen", None)
+        try:
+            status = process.wait(5) if process else None
+        except subprocess.TimeoutExpired:
+            status = None
+        if status is None:
+            return ""
+        return f", by {signal.Signals(-status).name}" if status < 0 else f", with exit status {status}"
 
     def end(self) -> None:
         self.group.terminate(timeout=0.5)

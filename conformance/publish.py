@@ -27,7 +27,7 @@ from conformance.page import Evidence, Source
 from conformance.render import TEMPLATES, environment
 from conformance.repro import script
 from conformance.results import ResultsError, full_texts, identity
-from conformance.site import CasePage, Site, VersionPage, part
+from conformance.site import LATELY, CasePage, Site, VersionPage, part
 from conformance.wording import Fact, anchor, count, listed
 
 LIST = "files/pages.txt"
@@ -238,7 +238,7 @@ class _Pages:
             "versions",
             "Releases",
             "What each release changed from the one before it",
-            groups=_grouped(groups),
+            groups=groups,
         )
         for page in self.site.versions:
             title = f"{page.framework} {page.version}"
@@ -344,11 +344,7 @@ def _find(**said: str) -> str:
 
 
 def _first_shifts(page: VersionPage) -> list[Any]:
-    return [shift for shifts in page.shifts for shift in shifts.shown][:5]
-
-
-def _grouped(groups: list[tuple[str, list[VersionPage]]]) -> list[tuple[str, list[VersionPage]]]:
-    return [(name, pages) for name, pages in groups if pages]
+    return [shift for shifts in page.shifts for shift in shifts.shown][:LATELY]
 
 
 def _brief_where(item: Evidence) -> str:

@@ -13,6 +13,7 @@ from conformance.host import numbers, seed_of
 from conformance.judge import spec_text
 from conformance.library import CaseCard, Compiled
 from conformance.lower import Job, native_name
+from conformance.target import AHEAD
 
 
 def script(check: Compiled, card: CaseCard, expected: str | None) -> str:
@@ -36,6 +37,7 @@ def script(check: Compiled, card: CaseCard, expected: str | None) -> str:
     for name, spec in job.inputs.items():
         parts.append(f"{name} = {_input(name, spec, framework)}")
     if job.trace and not job.observe:
+        parts += [framework.preludes["compiled_ahead"]] if check.mode == AHEAD else []
         parts.append(_wrapped(check, framework))
     if job.observe:
         parts.append(_derivation(check, framework))
@@ -67,7 +69,7 @@ def _helpers(job: Job, framework: Framework, meshes: Meshes) -> list[str]:
 
 
 def _wrapped(check: Compiled, framework: Framework) -> str:
-    wrap = _with_options(framework.modes[check.mode], check.job.options, framework)
+    wrap = _with_options(framework.modes[check.mode], check.job.options, framework).replace("DEVICE", check.device)
     name, counting = check.job.trace, framework.counting
     if not check.job.count or counting is None:
         return f"{name} = {wrap.replace('FUNCTION', name)}"

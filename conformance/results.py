@@ -21,8 +21,9 @@ import msgspec
 import numpy as np
 
 from conformance.case import Tolerance
-from conformance.judge import Array, Observation, Tree
+from conformance.judge import Abstract, Array, Observation, Tree
 from conformance.library import CaseCard
+from conformance.target import is_topology
 
 FORMAT = 1
 MANY = 64
@@ -499,6 +500,7 @@ def host_environment(device: str, hosts: dict[str, Any]) -> dict[str, Any]:
     return {
         "platform": f"{platform.system()} {platform.machine()}",
         "device": device,
+        **({"ran": False} if is_topology(device) else {}),  # programs were compiled, and nothing ran
         "python": {name: environment.python for name, environment in sorted(hosts.items())},
         "packages": {name: dict(sorted(environment.packages.items())) for name, environment in sorted(hosts.items())},
     }
@@ -528,6 +530,8 @@ def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
         data["collectives"] = seen.collectives
     if seen.derivation:
         data["derivation"] = seen.derivation
+    if seen.compiled:
+        data["compiled"] = seen.compiled
     if seen.unobservable:
         data["unobservable"] = seen.unobservable
     if seen.raised:
@@ -547,6 +551,8 @@ def tree_data(tree: Tree) -> Any:
 
 
 def _data(tree: Tree, full: dict[str, Any]) -> Any:
+    if isinstance(tree, Abstract):
+        return tree._asdict()
     if isinstance(tree, Array):
         said: dict[str, Any] = {"dtype": tree.dtype, "shape": list(tree.values.shape)}
         if tree.values.size <= MANY:

@@ -23,7 +23,7 @@ from conformance.framework import frameworks
 from conformance.literal import is_complex, is_ragged, leaves
 from conformance.parameters import almost_references, fill_holes, holes, is_open, references, row_keys, same
 from conformance.program import Flaw, ProgramError, flaws, names_bound, names_used, parse, read, returns
-from conformance.target import MODES, Selector
+from conformance.target import MODES, Selector, family
 
 FILLS = ("normal", "uniform", "arange", "zeros", "ones", "integers")
 MAX_ELEMENTS = 2**24
@@ -44,6 +44,7 @@ _RESULTS = ("value", "values", "every", "rows", "shape", "dtype", "agree")
 _NEEDS = {
     **dict.fromkeys(("traces", "graphs", "compiles"), "trace"),
     **dict.fromkeys(("linear", "cotangents"), "observe"),
+    **dict.fromkeys(("entry", "memory"), "modes"),
 }
 
 
@@ -524,11 +525,11 @@ def _impossible(text: str, selector: Selector, case: Case) -> str:
     """Why no check can ever be on such a target; empty where one can."""
     if selector.framework is None:
         known = {device for framework in frameworks().values() for device in framework.devices}
-        return f"{text!r} cannot exist: there is {', '.join(sorted(known))}" if selector.device not in {None, *known} else ""
+        return f"{text!r} cannot exist: there is {', '.join(sorted(known))}" if not _is_on(selector.device, known) else ""
     framework = frameworks().get(selector.framework)
     if framework is None:
         return f"unknown framework {selector.framework!r}{did_you_mean(selector.framework, ['any', *frameworks()])}"
-    if selector.device not in {None, *framework.devices}:
+    if not _is_on(selector.device, framework.devices):
         return f"{text!r} cannot exist: {framework.name} runs on {', '.join(framework.devices)}"
     if selector.way not in {None, *framework.ways}:
         return f"{text!r} cannot exist: {framework.name} has {', '.join(framework.ways) or 'no ways of their own names'}"
@@ -538,6 +539,10 @@ def _impossible(text: str, selector: Selector, case: Case) -> str:
         if (named := getattr(case, name)) and framework.name not in named:
             return f"{text!r} cannot exist here: `{name}` has {', '.join(named)}"
     return f"{text!r} cannot exist here: {framework.name} does not trace" if case.trace and not framework.traced_modes else ""
+
+
+def _is_on(device: str | None, known: Iterable[str]) -> bool:
+    return device is None or family(device) in known
 
 
 def _functions(text: str) -> dict[str, list[str]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.framework import frameworks
 from conformance.library import Compiled
-from conformance.target import MODES, Selector, Target
+from conformance.target import DEVICES, MODES, Selector, Target, is_topology
 
-DEVICES = ("cpu", "cuda", "tpu")
+_TOPOLOGY = re.compile(r"tpu-v?[0-9]+[a-z]?(-[0-9]+(x[0-9]+){1,2})")
 
 
 class SelectionError(ValueError):
@@ -31,7 +32,7 @@ class Selection:
     ) -> None:
         self.frameworks = [_one_of(name, frameworks(), "framework") for name in framework]
         self.modes = [_one_of(name, MODES, "mode") for name in mode]
-        self.device = _one_of(device, DEVICES, "device")
+        self.device = _device(device)
         self.targets = [_selector(text) for text in target]
         self.hosts = dict(map(_host, host))
 
@@ -73,6 +74,12 @@ def names_of(path: Path) -> list[str]:
 def not_installed(framework: str) -> str:
     """What to tell someone who lacks a framework."""
     return f"{framework} is not installed: pip install 'framework-conformance[{framework}]'"
+
+
+def _device(name: str) -> str:
+    if is_topology(name) and not _TOPOLOGY.fullmatch(name):
+        raise SelectionError(f"unknown topology {name!r}; write tpu-GENERATION-CHIPS, such as tpu-v5e-2x4 or tpu-v5p-2x2x1")
+    return name if is_topology(name) else _one_of(name, DEVICES, "device")
 
 
 def _one_of(name: str, known: Iterable[str], kind: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,12 @@ from conformance.wording import count
 
 WORKED = (0, 1, 5)
 """Exit statuses of a run that came to its end, be it that nothing could run."""
+REFUSED = 4
+"""That of a run whose framework did not start, so that nothing ran."""
+
+
+class NotStarted(ResultsError):
+    """A framework that does not start; the text says why."""
 
 
 class Side(NamedTuple):
@@ -63,8 +69,9 @@ def release_side(release: Pinned, cases: Sequence[Path], *, fresh: bool = False)
     python = python_of(release)
     results = library.cache_path() / "runs" / f"{release.name}-{_digest(release.framework, cases)}.jsonl"
     if fresh or not results.exists():
-        run_on(release.framework, python, cases, results)
-    return Side(_that_started(results, release), release.framework, python)
+        with _starting(release):
+            run_on(release.framework, python, cases, results)
+    return Side(outline(results), release.framework, python)
 
 
 def release_run(release: Pinned, files: Sequence[Path], checks: Sequence[str]) -> Outline:
@@ -73,8 +80,9 @@ def release_run(release: Pinned, files: Sequence[Path], checks: Sequence[str]) -
     asked = hashlib.sha256("\n".join([_digest(release.framework, files), *checks]).encode()).hexdigest()[:12]
     results = library.cache_path() / "runs" / f"{release.name}-{asked}.jsonl"
     if not results.exists():
-        _run_checks(release.framework, python, files, checks, results)
-    return _that_started(results, release)
+        with _starting(release):
+            _run_checks(release.framework, python, files, checks, results)
+    return outline(results)
 
 
 def run_again(side: Side, cases: Sequence[Path], keys: Sequence[Key]) -> Outline:
@@ -110,31 +118,29 @@ def _run_checks(framework: str, python: Path, files: Sequence[Path], checks: Seq
 
 
 def run_on(framework: str, python: Path, cases: Sequence[Path], results: Path, *more: str) -> None:
-    """Run cases of a framework with an interpreter. Raises ResultsError where the run did not come to its end."""
+    """Run cases of a framework with an interpreter. Raises ResultsError where the run did not come to its end, or NotStarted."""
     command = [sys.executable, "-m", "conformance", "run", *map(str, cases), f"--framework={framework}", f"--results={results}"]
     command += [f"--host={framework}={python}", *more, "--", "-q", "--tb=no", "-rN"]
     print(f"running {framework} by {python}", file=sys.stderr, flush=True)
-    done = subprocess.run(command, stdout=sys.stderr, check=False)
+    done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == REFUSED:
+        said = done.stderr.strip()
+        raise NotStarted(said.partition("nothing was run:\n")[2] or said)
+    sys.stderr.write(done.stderr)
     if done.returncode not in WORKED:
         raise ResultsError(f"the run of {framework} by {python} ended with status {done.returncode}")
     if not results.exists():
         raise ResultsError(f"there is no case for {framework} in {', '.join(map(str, cases))}")
 
 
-_NO_START = re.compile(r"the host of .* did not (start|answer)|\w+ does not start: ")
-"""What the pool says of every check where no host came up."""
-
-
-def _that_started(results: Path, release: Pinned) -> Outline:
-    """The run of a release, if there was one: what no host came up for says nothing of any behaviour. Raises ResultsError."""
-    run = outline(results)
-    texts = [str(run.check(entry).observation.get("text", "")) for entry in run.entries[:1]]
-    if texts and _NO_START.match(texts[0]):
-        results.unlink()
-        raise ResultsError(
-            f"{release.requirement} cannot be run here: {texts[0]}; say --with, where it needs something older beside it"
-        )
-    return run
+@contextlib.contextmanager
+def _starting(release: Pinned) -> Iterator[None]:
+    """Says of which release it is that it does not start: nothing is known of its behaviour."""
+    try:
+        yield
+    except NotStarted as failed:
+        why = f"{release.requirement} cannot be run here: {failed}"
+        raise ResultsError(f"{why}; say --with, where it needs something older beside it") from None
 
 
 def _from_files(path: Path, incomplete: bool, beside: Outline | None) -> Outline:

@@ -41,7 +41,7 @@ RESERVED = ("assets", "badges", "files", "frameworks", "versions", "x")
 """Folders of the site, which no area can have."""
 SHOWN = 250
 """Changes of one kind that a page lists."""
-LATELY = 6
+LATELY = 5
 """Changes of one release that the home page lists."""
 
 
@@ -270,7 +270,6 @@ class Site:
         total = Tally.of(checks)
         dates = sorted(run.started for run in self.runs if run.started)
         when, iso = date(dates[-1]) if dates else ("", "")
-        lately = [page for page in reversed(self.versions) if any(each.number for each in page.shifts)]
         return Home(
             sentence=self._sentence(total),
             total=total,
@@ -279,12 +278,17 @@ class Site:
             areas=self.areas,
             totals=[Tally.of(self.book.by_column[column]) for column in self.book.columns],
             frameworks=self.frameworks,
-            lately=lately[:4],
+            lately=[page for line in self.lines if (page := self._lately(line))],
             when=when,
             datetime=iso,
             undated=any(not run.started for run in self.runs),
             legend=[Fact(each.css, LEGEND[Kind(each.css)]) for each in total.bar()],
         )
+
+    def _lately(self, line: Timeline) -> VersionPage | None:
+        """The newest release that changed anything."""
+        mine = [page for page in self.versions if (page.framework, page.device) == (safe(line.framework), safe(line.device))]
+        return next((page for page in reversed(mine) if page.shifts), None)
 
     def _sentence(self, total: Tally) -> str:
         releases = sum(len(line.editions) for line in self.lines)

@@ -11,6 +11,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 MODES = ("eager", "compiled", "xla", "inductor", "aot")
+AHEAD = "aot"
+"""The mode in which a program is compiled for a device that is not there, and nothing runs."""
+DEVICES = ("cpu", "cuda", "tpu")
+TOPOLOGY = "tpu-v5e-2x4"
+"""Eight chips that a program can be compiled for, as an example."""
 
 _SELECTOR = re.compile(
     r"(?P<framework>[a-z][a-z0-9_-]*)(?:/(?P<way>[a-z]+))?(?P<versions>[<>=!~][^:@]*)?(?::(?P<mode>[a-z]+))?(?:@(?P<device>[a-z0-9-]+))?"
@@ -72,12 +77,12 @@ class Selector(NamedTuple):
         return cls(framework, way, versions or "", mode, device)
 
     def covers(self, target: Target) -> bool:
-        """Whether the target fits, versions aside."""
+        """Whether the target fits, versions aside. What is compiled ahead of time is compiled; a TPU's topology is a TPU."""
         return (
             self.framework in (None, target.framework)
             and self.way in (None, target.way)
-            and self.mode in (None, target.mode)
-            and self.device in (None, target.device)
+            and self.mode in (None, target.mode, "compiled" if target.mode == AHEAD else None)
+            and self.device in (None, target.device, family(target.device))
         )
 
     def admits(self, version: Version | None) -> bool:
@@ -86,12 +91,23 @@ class Selector(NamedTuple):
 
     def parts(self) -> frozenset[str]:
         """What the selector pins down: the more, the more specific."""
-        return frozenset(name for name, value in zip(self._fields, self, strict=True) if value)
+        finer = [name for name, fine in (("ahead", self.mode == AHEAD), ("topology", is_topology(self.device or ""))) if fine]
+        return frozenset([*(name for name, value in zip(self._fields, self, strict=True) if value), *finer])
 
     def overlaps(self, other: Selector) -> bool:
         """Whether some version satisfies both; decided at and just above every bound that either names."""
         candidates = [_NEWEST, Version("0"), *_bounds(self.versions), *_bounds(other.versions)]
         return any(self.admits(version) and other.admits(version) for version in candidates)
+
+
+def is_topology(device: str) -> bool:
+    """Whether a device is the name of a topology, such as ``tpu-v5e-2x4``: chips that a compiler knows and nobody need have."""
+    return "-" in device
+
+
+def family(device: str) -> str:
+    """``tpu`` of ``tpu-v5e-2x4``."""
+    return device.partition("-")[0]
 
 
 _NEWEST = Version("99999")

@@ -1,6 +1,6 @@
-"""The picture in the README, of a real report.
+"""The pictures in the README, of a real site.
 
-python docs/picture.py reports/site/index.html
+python docs/picture.py reports/site
 """
 
 import os
@@ -9,19 +9,18 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-CASE = "masks/fully-masked-rows/attention-over-nothing"
+CASE = "masks/fully-masked-rows/attention-over-nothing.html"
 
 
-def main(page_file: str) -> None:
+def main(site: str) -> None:
+    folder = Path(__file__).parent
     with sync_playwright() as playwright:
         chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1560, "height": 860})
-        page.goto(Path(page_file).resolve().as_uri())
-        page.screenshot(path=Path(__file__).parent / "report.png")
-        page.goto(f"{Path(page_file).resolve().as_uri()}#{CASE}")
-        page.set_viewport_size({"width": 1200, "height": 380})
-        page.screenshot(path=Path(__file__).parent / "case.png")
+        for name, address, height in (("site", "index.html", 900), ("case", CASE, 760)):
+            page = browser.new_page(viewport={"width": 1440, "height": height})
+            page.goto(f"{Path(site).resolve().as_uri()}/{address}")
+            page.screenshot(path=folder / f"{name}.png")
         browser.close()
 
 

@@ -20,6 +20,7 @@ FILES = {
     "docs/ci/github.yml": "vendor.github-workflows",
     "docs/ci/github-shards.yml": "vendor.github-workflows",
     "docs/ci/gitlab.yml": "vendor.gitlab-ci",
+    "docs/ci/pages.yml": "vendor.github-workflows",
 }
 
 
@@ -35,12 +36,12 @@ def commands(text: str) -> list[str]:
     """The calls of the command in a text, without what a shell adds to them."""
     text = re.sub(r"\$\{\{.*?\}\}", "X", re.sub(r"\\\n\s*", " ", text))
     found = re.findall(
-        r"^\s*(?:- |run: |- run: |show it: )?(conformance (?:run|gate|merge|baseline|bisect|repro) .*)$", text, re.M
+        r"^\s*(?:- |run: |- run: |show it: )?(conformance (?:run|gate|merge|baseline|bisect|report|repro) .*)$", text, re.M
     )
     return [re.split(r" (?:\|\||>|&&) ", command)[0] for command in found]
 
 
-@pytest.mark.parametrize("file", [*FILES, "docs/gate.md", "README.md"])
+@pytest.mark.parametrize("file", [*FILES, "docs/gate.md", "docs/publishing.md", "README.md"])
 def test_every_command_that_is_shown_can_be_parsed(file):
     found = commands((ROOT / file).read_text())
     assert found or file == "docs/ci/github.yml"

@@ -258,6 +258,18 @@ def test_a_mode_that_a_case_names_is_not_on_request(checks_of: Checks) -> None:
     assert [check.on_request for check in checks] == [False]
 
 
+def test_a_second_way_is_traced_on_request_alone(checks_of: Checks) -> None:
+    derivative = "inputs: {x: 1.0}\n    MODES\n    program: 'grad(lambda x: sin(x))(x)'\n    expect: {value: 1.0}"
+    ways = [check for check in checks_of(CASE.replace("BODY", derivative.replace("MODES\n    ", ""))) if check.target.way]
+    assert {str(check.target): check.on_request for check in ways} == {
+        "torch/tape:eager@cpu": False,
+        "torch/tape:compiled@cpu": True,
+        "torch/tape:inductor@cpu": True,
+    }
+    named = checks_of(CASE.replace("BODY", derivative.replace("MODES", "modes: [compiled]")))
+    assert [check.on_request for check in named if check.target.way] == [False]
+
+
 def test_a_device_is_that_of_the_run(checks_of: Checks) -> None:
     assert {check.target.device for check in checks_of(CASE.replace("BODY", PROGRAM), "tpu")} == {"tpu"}
 

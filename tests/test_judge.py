@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.ahead import foretold
 from conformance.case import Spec, Tolerance
 from conformance.judge import TOLERANCES, UNEXPECTED, Array, Observation, decode, judge, mismatch, seen_text, spec_text
 
@@ -442,11 +443,53 @@ def test_gradients_are_compared_as_the_float32_that_they_were() -> None:
     assert not fits(seen, value={"y": 0.3})
 
 
+COMPILED = results(
+    {"dtype": "float32", "shape": [2, 3]},
+    compiled={"entry": "entry_computation_layout={()->f32[2,3]{1,0:T(2,128)}}", "memory": {"argument": 0, "output": 1024}},
+)
+
+
+def test_of_what_was_compiled_and_did_not_run_no_value_is_known() -> None:
+    assert fits(COMPILED, shape=[2, 3], dtype="float32", entry=r"T\(2,128\)", memory={"output": 1024})
+    for part in (
+        {"shape": [3, 2]},
+        {"dtype": "float64"},
+        {"entry": "f64"},
+        {"memory": {"output": 24}},
+        {"memory": {"alias": 0}},
+        {"value": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]},
+        {"raises": "ValueError"},
+    ):
+        assert not fits(COMPILED, **part)
+    assert not fits(results(array(1.0)), entry="f32")
+    assert not fits(results(array(1.0)), memory={"output": 4})
+    assert seen_text(COMPILED).startswith("float32[2, 3]; entry_computation_layout=")
+    assert "nothing ran" in seen_text(COMPILED)
+
+
+def test_an_outcome_that_shows_without_a_run_goes_before_the_one_that_is_left() -> None:
+    outcomes, expected = foretold(
+        {"wide": Spec(dtype="float64"), "one": Spec(value=1.0, dtype="float32"), "two": Spec(value=2.0), "no": Spec(raises="E")},
+        [("any", "one"), ("jax", "wide")],
+    )
+    assert outcomes == {"wide": Spec(dtype="float64"), "no": Spec(raises="E"), "compiles": Spec(dtype="float32")}
+    assert expected == [("any", "compiles"), ("jax", "wide")]
+    assert judge(COMPILED, outcomes, None, None).outcome == "compiles"
+    assert judge(COMPILED, {**outcomes, "narrow": Spec(shape=[2, 3])}, None, None).outcome == "narrow"
+    assert judge(error("E"), outcomes, None, None).outcome == "no"
+    assert judge(error("F"), outcomes, None, None).outcome == UNEXPECTED
+
+
+def test_what_shows_without_a_run_keeps_its_name() -> None:
+    outcomes, expected = {"conforms": Spec(raises="TypeError")}, [("any", "conforms")]
+    assert foretold(outcomes, expected) == (outcomes, expected)
+
+
 def test_every_part_of_a_spec_is_tested_here() -> None:
     """A part that is added to the format belongs into this file."""
     tested = {"value", "values", "every", "rows", "agree", "shape", "dtype", "traces", "graphs", "compiles", "raises", "matching"}
     layouts = {"split", "partial", "local_shape", "slices", "shards", "devices", "collectives"}
-    assert set(Spec.__struct_fields__) == tested | {"step", "linear", "cotangents"} | layouts
+    assert set(Spec.__struct_fields__) == tested | {"step", "linear", "cotangents", "entry", "memory"} | layouts
 
 
 # --- naming what was seen

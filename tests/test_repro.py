@@ -121,3 +121,9 @@ def test_the_script_of_communication_shows_the_collectives(framework, said, tmp_
     done = run_alone(script(check, card, None), tmp_path)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+def test_complex_numbers_are_inputs_too(tmp_path):
+    check, card = find("grad/complex/squared-magnitude", "torch:eager@cpu")
+    done = run_alone(script(check, card, "plain"), tmp_path)
+    assert done.stdout.strip() == "tensor(2.+4.j)"  # 2z at z = 1+2j

@@ -95,6 +95,8 @@ def test_what_a_crash_leaves_is_recorded_and_the_rest_goes_on(tmp_path):
     done = conformance("run", "mine", cwd=tmp_path, check=1)
     assert outcomes(tmp_path) == dict.fromkeys(deaths, "crashed") | {f"after-{name}": "conforms" for name in deaths}
     assert "my last words" in done.stdout
+    assert "the process ended without a word, with exit status 3" in done.stdout
+    assert "the process ended without a word, by SIGKILL" in done.stdout
     assert "Segmentation fault" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert read(tmp_path / "reports/results.jsonl").complete
@@ -237,7 +239,7 @@ def test_a_mistake_in_a_case_file_is_one_line_and_nothing_runs(tmp_path):
         (["--mode", "eagre"], 4, "did you mean 'eager'?"),
         (["--device", "gpu"], 4, "unknown device 'gpu'"),
         (["--host", "numpy"], 4, "write FRAMEWORK=SPEC"),
-        (["--host", "numpy=/no/such/python"], 1, "did not start"),
+        (["--host", "numpy=/no/such/python"], 4, "did not start"),
         (["--results", "/proc/nowhere/results.jsonl"], 4, "cannot be written"),
         (["-k", "nothing-has-this-name"], 5, "no check was selected"),
         (["--target", "torch"], 5, "no check was selected"),
@@ -282,6 +284,26 @@ def test_an_interrupted_run_keeps_what_ran_and_is_not_complete(tmp_path):
     assert not run.complete
     assert [check.case for check in run.checks] == ["mine/cases/good"]
     assert "incomplete" in (tmp_path / "site/index.html").read_text().lower()
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.6])
+def test_an_interrupt_while_the_command_is_being_loaded_is_answered_like_any_other(tmp_path, seconds):
+    write(tmp_path, f"title: Mine\ncases:\n{GOOD}")
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "conformance", "run", "mine"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stderr:
+        if line.rstrip().endswith(" argparse"):  # the command's own imports have begun
+            break
+    time.sleep(seconds - 0.2)
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "Traceback" not in said + errors
 
 
 def test_a_killed_run_leaves_a_readable_file_and_no_hosts(tmp_path):

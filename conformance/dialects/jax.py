@@ -41,6 +41,23 @@ FRAMEWORK = Framework(
     },
     names={"newaxis": "None", "bool": "jnp.bool_"},
     preludes={
+        "compiled_ahead": """\
+def compiled_ahead(f, topology, **options):
+    from jax.experimental import topologies
+
+    generation, chips = topology.removeprefix("tpu-").split("-")
+    name = f"{generation if generation.startswith('v') else 'tpu' + generation}:{chips}"
+    device = topologies.get_topology_desc(platform="tpu", topology_name=name).devices[0]  # of libtpu: pip install jax[tpu]
+    jitted = jax.jit(f, out_shardings=jax.sharding.SingleDeviceSharding(device), **options)
+
+    def compile(*arguments):
+        compiled = jitted.lower(*jax.tree.map(lambda x: jax.typeof(x) if isinstance(x, jax.Array) else x, arguments)).compile()
+        print(compiled.as_text().partition("\\n")[0])  # nothing runs
+        memory = compiled.memory_analysis()
+        return {name: getattr(memory, f"{name}_size_in_bytes") for name in ("argument", "output", "temp", "alias")}
+
+    return compile
+""",
         "custom_jvp": """\
 def custom_jvp(f, rule):
     custom = jax.custom_jvp(f)
@@ -54,7 +71,7 @@ def custom_vjp(f, forward, backward):
     return custom
 """,
     },
-    modes={"eager": "", "compiled": "jax.jit(FUNCTION, OPTIONS)"},
+    modes={"eager": "", "compiled": "jax.jit(FUNCTION, OPTIONS)", "aot": "compiled_ahead(FUNCTION, 'DEVICE', OPTIONS)"},
     array="jnp.array(ARRAY)",
     cast="jnp.array(ARRAY, dtype=DTYPE)",
     counting=Counting(

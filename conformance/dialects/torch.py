@@ -255,5 +255,5 @@ graph.graph.eliminate_dead_code()
 print(graph.code)
 print(torch.func.vjp(FUNCTION, ARGUMENTS)[1](torch.ones_like(value)))
 """,
-    devices=("cpu", "cuda"),
+    devices=("cpu", "cuda", "tpu"),
 )

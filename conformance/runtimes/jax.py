@@ -13,6 +13,8 @@ import numpy as np
 _compiled = collections.Counter()
 """Executables that XLA has built, by the name of the function; older versions give no name."""
 _heard = []
+_chips = []
+"""Those of a topology, where programs are compiled for it and nothing runs."""
 
 
 class _Listener(logging.Handler):
@@ -24,17 +26,50 @@ def start(device, several):
     global jax, jnp
     if several:
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # other hosts compute on the device, too
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "true")  # as long as it only compiles, it locks nothing
     import jax
     import jax.monitoring
     import jax.numpy as jnp
 
-    platform = {"cuda": "gpu"}.get(device, device)
-    visible = sorted({d.platform for d in jax.devices()})
-    if platform not in visible:
-        raise RuntimeError(f"jax {jax.__version__} sees no {device}; it has: {', '.join(visible)}")
+    if device == "cpu" or "-" in device:
+        jax.config.update("jax_platforms", "cpu")  # or arrays would be on whatever else there is
+    visible = sorted({{"gpu": "cuda"}.get(d.platform, d.platform) for d in jax.devices()})
+    if "-" in device:
+        _chips[:] = _topology(device)
+    elif device not in visible:
+        raise RuntimeError(
+            f"jax {jax.__version__} sees no {device}, only {', '.join(visible)}: pip install 'jax[{_EXTRA[device]}]'"
+        )
     jax.config.update("jax_enable_compilation_cache", False)  # what is found on disk would count as built
     jax.monitoring.register_event_duration_secs_listener(_compiles)
     logging.getLogger("jax").addHandler(_Listener())
+
+
+_EXTRA = {"cuda": "cuda13", "tpu": "tpu"}
+
+
+def _topology(device):
+    """The chips that ``tpu-v5e-2x4`` names, as libtpu describes them."""
+    from jax.experimental import topologies
+
+    _, generation, shape = device.split("-")
+    name = f"{generation if generation.startswith('v') else 'tpu' + generation}:{shape}"
+    sizes = [int(size) for size in shape.split("x")]
+    alone = {"chips_per_host_bounds": [1, 1, 1]} if sizes == [1, 1] else {}
+    try:
+        return topologies.get_topology_desc(platform="tpu", topology_name=name, **alone).devices
+    except Exception as error:  # whatever libtpu, or its absence, makes of it
+        why = str(error).strip().splitlines()[-1]
+        raise RuntimeError(
+            f"jax {jax.__version__} cannot compile for {device}: {why} (it needs libtpu: pip install 'jax[tpu]')"
+        ) from None
+
+
+def computes_on():
+    """The device of a sum that was computed where arrays are by default."""
+    (device,) = (jnp.ones(2) + 1).devices()
+    return {"gpu": "cuda"}.get(device.platform, device.platform)
 
 
 def _compiles(event, seconds, fun_name="", **_):
@@ -57,7 +92,8 @@ def scope(x64):
 
 def put(array, dtype):
     # jnp.array copies; device_put of an aligned buffer would share its memory.
-    return jnp.array(array, dtype=dtype)
+    made = jnp.array(array, dtype=dtype)
+    return jax.ShapeDtypeStruct(made.shape, made.dtype) if _chips else made
 
 
 def get(value):
@@ -69,7 +105,67 @@ def get(value):
 
 
 def wrap(function, mode, options, counter):
+    if mode == "aot":
+        return functools.partial(_compile, function, options)
     return jax.jit(function, **options)
+
+
+def _compile(function, options, *arguments):
+    """What is known of a function that is compiled for a topology, and not run."""
+    placed = any(getattr(argument, "sharding", None) for argument in jax.tree.leaves(arguments))
+    where = {} if placed else {"out_shardings": jax.sharding.SingleDeviceSharding(_chips[0])}
+    lowered = jax.jit(function, **where, **options).lower(*arguments)
+    compiled = lowered.compile()
+    shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+    if any(device.platform != "tpu" for sharding in shardings for device in sharding.device_set):
+        raise AssertionError("the program was compiled for something else than the topology")
+    text, memory = compiled.as_text(), compiled.memory_analysis()
+    sizes = {name: getattr(memory, f"{short}_size_in_bytes") for name, short in _MEMORY.items()}
+    seen = {"results": [_abstract(lowered.out_info)], "compiled": {"entry": _head(text), "memory": sizes}}
+    if placed:
+        seen["collectives"] = sorted(set(re.findall(_COLLECTIVE, text)))
+        if isinstance(compiled.output_shardings, jax.sharding.NamedSharding):
+            seen["layout"] = _layout(compiled.output_shardings, lowered.out_info.shape)
+    return seen
+
+
+_MEMORY = {"argument": "argument", "output": "output", "temporary": "temp", "alias": "alias"}
+
+
+def _layout(sharding, shape):
+    """A layout as a host describes it, of a result that there is not."""
+    axes = [[axis] if isinstance(axis, str) else list(axis or ()) for axis in sharding.spec]
+    axes += [[]] * (len(shape) - len(axes))
+    slices = {
+        str(device.id): ["{}:{}".format(*part.indices(size)[:2]) for part, size in zip(index, shape)]
+        for device, index in sharding.devices_indices_map(shape).items()
+    }
+    return {
+        "axes": dict(sharding.mesh.shape),
+        "split": [names[0] if len(names) == 1 else names or None for names in axes],
+        "partial": {},
+        "local_shape": [list(sharding.shard_shape(shape))],
+        "slices": dict(sorted(slices.items(), key=lambda pair: int(pair[0]))),
+    }
+
+
+def _abstract(tree):
+    """Shapes and dtypes, as a host writes results."""
+    if isinstance(tree, (list, tuple)):
+        return [_abstract(child) for child in tree]
+    if isinstance(tree, dict):
+        return {"dict": {str(key): _abstract(child) for key, child in tree.items()}}
+    leaves = jax.tree.leaves(tree)
+    if leaves != [tree]:
+        return [_abstract(leaf) for leaf in leaves]
+    return {"dtype": str(tree.dtype), "shape": list(tree.shape)}
+
+
+def _head(text):
+    """What a module takes and gives and how that lies in memory, and which result takes the place of which argument."""
+    head = text.partition("\n")[0]
+    found = [re.search(rf"{name}={{.*?}}(?=, \w+=|$)", head) for name in ("input_output_alias", "entry_computation_layout")]
+    return ", ".join(part[0] for part in found if part)
 
 
 def forget():
@@ -171,20 +267,21 @@ def _transpose(equation, cotangents):
 
 
 def devices():
-    return jax.device_count()
+    return len(_chips or jax.devices())
 
 
 def mesh(axes, order):
     from jax.sharding import Mesh
 
-    return Mesh(np.array(jax.devices())[order].reshape(tuple(axes.values())), tuple(axes))
+    return Mesh(np.array(_chips or jax.devices())[order].reshape(tuple(axes.values())), tuple(axes))
 
 
 def place(array, dtype, mesh, split, partial):
     from jax.sharding import NamedSharding, PartitionSpec
 
     spec = PartitionSpec(*(tuple(axis) if isinstance(axis, list) else axis for axis in split))
-    return jax.device_put(put(array, dtype), NamedSharding(mesh, spec))
+    made, where = put(array, dtype), NamedSharding(mesh, spec)
+    return jax.ShapeDtypeStruct(made.shape, made.dtype, sharding=where) if _chips else jax.device_put(made, where)
 
 
 def layout(value):
@@ -219,5 +316,7 @@ def collectives():
     if len(built) < sum(_compiled.values()) - before:
         seen.append("unknown")  # of a program that is gone already
     texts = [module.to_string() for executable in built for module in executable.hlo_modules()]
-    pattern = r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("
-    seen += [name for text in texts for name in re.findall(pattern, text)]
+    seen += [name for text in texts for name in re.findall(_COLLECTIVE, text)]
+
+
+_COLLECTIVE = r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("

@@ -11,6 +11,8 @@ import numpy as np
 _dump = None
 _kind = "CPU"
 """TensorFlow's name of the device."""
+_place = ""
+"""Where programs are put whose device has no priority of its own."""
 _heard = []
 
 
@@ -20,7 +22,7 @@ class _Listener(logging.Handler):
 
 
 def start(device, several):
-    global tf, _dump, _kind
+    global tf, _dump, _kind, _place
     # TensorFlow has no public counter of XLA compiles, so XLA is told to write down each one.
     _dump = tempfile.mkdtemp(prefix="conformance-xla-")
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_dump_to={_dump} --xla_dump_hlo_as_text"
@@ -28,9 +30,18 @@ def start(device, several):
 
     logging.getLogger("tensorflow").addHandler(_Listener())
     _kind = {"cuda": "GPU"}.get(device, device.upper())
-    if not tf.config.list_physical_devices(_kind):
-        visible = sorted({d.device_type.lower() for d in tf.config.list_physical_devices()})
-        raise RuntimeError(f"tensorflow {tf.__version__} sees no {device}; it has: {', '.join(visible)}")
+    visible = sorted({{"GPU": "cuda"}.get(d.device_type, d.device_type.lower()) for d in tf.config.list_physical_devices()})
+    if device not in visible:
+        said = f"tensorflow {tf.__version__} sees no {device}, only {', '.join(visible)}"
+        raise RuntimeError(f"{said}: pip install '{'tensorflow[and-cuda]' if device == 'cuda' else 'tensorflow-tpu'}'")
+    if device == "cpu":
+        tf.config.set_visible_devices([], "GPU")
+    for gpu in tf.config.get_visible_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)  # other hosts compute on the device, too
+    if device == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        _place = "/device:TPU:0"
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     if several:
@@ -38,8 +49,15 @@ def start(device, several):
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)
 
 
+def computes_on():
+    """The device of a sum that was computed where programs are."""
+    with scope(False):
+        kind = tf.DeviceSpec.from_string((tf.ones(2) + 1).device).device_type
+    return {"GPU": "cuda"}.get(kind, kind.lower())
+
+
 def scope(x64):
-    return contextlib.nullcontext()
+    return tf.device(_place) if _place else contextlib.nullcontext()
 
 
 def put(array, dtype):

@@ -21,14 +21,20 @@ class _Listener(logging.Handler):
 
 def start(device, several):
     global _device
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RuntimeError(f"torch {torch.__version__} sees no CUDA device; it has: cpu")
-    if device not in ("cpu", "cuda"):
-        raise RuntimeError(f"torch has no device {device!r} here; it has: cpu{', cuda' if torch.cuda.is_available() else ''}")
+    visible = ["cpu", *(name for name in ("cuda", "tpu") if hasattr(torch, name) and getattr(torch, name).is_available())]
+    if device not in visible:
+        said = f"torch {torch.__version__} sees no {device}, only {', '.join(visible)}"
+        raise RuntimeError(f"{said}: pip install {'torch, in its build for CUDA' if device == 'cuda' else 'torch_tpu'}")
     _device = device
     torch.set_num_threads(1)
     if several and device == "cpu":
         _start_ranks()
+
+
+def computes_on():
+    """The device of a sum that was computed where programs are."""
+    with scope(False):
+        return (torch.ones(2) + 1).device.type
 
 
 def scope(x64):

@@ -1,4 +1,7 @@
-"""What each faulty framework changes: every case whose outcome or observation is not the healthy twin's.
+"""What each fault changes: every case whose outcome or observation is not that of the healthy framework.
+
+Some faults are frameworks of their own, beside a healthy twin, and run by the command. Those in patches.py are in torch, jax and
+tensorflow themselves: their cases run in one host for each, once as it is and once after each fault.
 
 ``python tests/faulty/changes.py`` runs them all and prints, for each fault, the cases that it changes and how, marked with ``+``
 and ``-`` where changes.yaml, the reviewed list, says otherwise. ``--write`` brings the list up to date: read the difference. An
@@ -10,15 +13,24 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import yaml
 
+from conformance.library import Compiled, Unit, unit
+from conformance.pool import REFERENCE, Pool
+from conformance.record import record
 from conformance.results import CheckLine, Run, read
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE))
+import patches  # noqa: E402 (it imports no framework until it spoils one)
+
+sys.path.remove(str(HERE))  # or the frameworks of this folder would be found by whoever comes after
 ROOT = HERE.parent.parent
 REVIEWED = HERE / "changes.yaml"
 CASES = {
@@ -90,6 +102,76 @@ def run(twin: str, results: Path, **variables: str) -> Run:
     return read(results)
 
 
+def run_patched(names: Iterable[str] = patches.FAULTS) -> dict[str, dict[str, list[Change]]]:
+    """fault -> case -> what it changed there, for faults of patches.py. Raises AssertionError where one is seen in the healthy framework."""
+    faults = {name: patches.FAULTS[name] for name in names}
+    pool = Pool({fault.framework: f"popen//python={sys.executable}//chdir={HERE}" for fault in faults.values()})
+    try:
+        asked: dict[str, list[_Asked]] = {}
+        for name, fault in faults.items():
+            asked[name] = _submitted(pool, name, fault.framework, _checks(fault.cases, fault.framework))
+            asked[fault.framework] = []
+        for framework, healthy in asked.items():
+            if framework not in faults:
+                cases = {case for fault in faults.values() if fault.framework == framework for case in fault.cases}
+                healthy += _submitted(pool, "", framework, _checks(cases, framework))
+        lines = {name: {(line.case, line.row): line for line in map(_Asked.line, each)} for name, each in asked.items()}
+    finally:
+        pool.close()
+    found: dict[str, dict[str, list[Change]]] = {name: {} for name in faults}
+    for name, fault in faults.items():
+        amiss = [f"{line.identity}: {line.outcome}" for line in lines[fault.framework].values() if line.passed is False]
+        assert not amiss, amiss
+        for key, line in lines[name].items():
+            _compare(lines[fault.framework][key], line, found[name])
+    return found
+
+
+class _Asked(NamedTuple):
+    """A check that was handed to a host."""
+
+    pool: Pool
+    unit: Unit
+    check: Compiled
+    number: int
+    reference: int | None
+
+    def line(self) -> CheckLine:
+        answer = self.pool.answer(self.number)
+        reference = None if self.reference is None else self.pool.answer(self.reference)
+        return record(self.check, self.unit.card(self.check), answer, reference, None).line
+
+
+def _checks(cases: Iterable[str], framework: str) -> list[tuple[Unit, Compiled]]:
+    """The checks of topics and of single cases that run on this framework, untraced and in its first way."""
+    found = []
+    for topic in sorted({"/".join(case.split("/")[:2]) for case in cases}):
+        made = unit(ROOT / "cases" / f"{topic}.yaml")
+        for check in made.checks:
+            here = (check.framework, check.way, check.mode) == (framework, "", "eager") and not check.job.absent
+            if here and {topic, made.card(check).identity} & {*cases}:
+                found.append((made, check))
+    return found
+
+
+def _submitted(pool: Pool, fault: str, framework: str, checks: list[tuple[Unit, Compiled]]) -> list[_Asked]:
+    before = f"import patches\n\npatches.spoil({fault!r})\n"
+    numbers = pool.submit(
+        framework, [msgspec.structs.replace(check.job, source=before + check.job.source) for _, check in checks]
+    )
+    references = [pool.submit(REFERENCE, [check.reference])[0] if check.reference else None for _, check in checks]
+    return [
+        _Asked(pool, made, check, number, reference)
+        for (made, check), number, reference in zip(checks, numbers, references, strict=True)
+    ]
+
+
+def _compare(healthy: CheckLine, faulty: CheckLine, found: dict[str, list[Change]]) -> None:
+    change = Change(healthy, faulty)
+    if change.visible or healthy.observation != faulty.observation:
+        found.setdefault(faulty.case, []).append(change)
+
+
 def changes(run: Run) -> dict[str, dict[str, list[Change]]]:
     """fault -> case -> what it changed there, for the faults of one twin."""
     checks: dict[str, dict[tuple[str, str, str], CheckLine]] = {}
@@ -100,9 +182,7 @@ def changes(run: Run) -> dict[str, dict[str, list[Change]]]:
     found: dict[str, dict[str, list[Change]]] = {name: {} for name in checks}
     for name, mine in found.items():
         for key, check in checks[name].items():
-            change = Change(healthy[key], check)
-            if change.visible or check.observation != change.healthy.observation:
-                mine.setdefault(check.case, []).append(change)
+            _compare(healthy[key], check, mine)
     return found
 
 
@@ -120,9 +200,12 @@ def write(found: dict[str, dict[str, list[Change]]]) -> None:
     """Rewrite the cases of changes.yaml. What a person wrote, the sentences and the comments at the top, stays."""
     before = reviewed()
     lines = [line for line in REVIEWED.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    for name in twins():
+    for name in [*twins(), *patches.FAULTS]:
         entry = before.get(name, {})
-        lines += [f"{name}:", f"  fault: {entry.get('fault', 'TODO')}"]
+        if name not in found:
+            found[name] = dict.fromkeys(listed(entry) if entry else ())
+        said = patches.FAULTS[name].patch.__doc__ if name in patches.FAULTS else entry.get("fault", "TODO")
+        lines += [f"{name}:", f"  fault: {said}"]
         topics: dict[str, list[str]] = {}
         for case in sorted(found[name]):
             topic, _, identity = case.rpartition("/")
@@ -134,13 +217,13 @@ def write(found: dict[str, dict[str, list[Change]]]) -> None:
     REVIEWED.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def shown(name: str, entry: dict, cases: dict[str, list[Change]], run: Run) -> str:
+def shown(name: str, entry: dict, cases: dict[str, list[Change]]) -> str:
     """One fault, for a reviewer."""
     known = listed(entry) if entry else set()
     lines = [f"\n{name}: {entry.get('fault', 'not in changes.yaml')}"]
     for case in sorted({*cases, *known}):
         mark = " " if case in cases and case in known else "+" if case in cases else "-"
-        lines.append(f"{mark} {case}: {run.cases[case].claim if case in run.cases else 'no such case'}")
+        lines.append(f"{mark} {case}")
         lines += [f"      {_difference(change)}" for change in cases.get(case, [])[:3]]
         lines += [f"      and {len(cases[case]) - 3} more"] if len(cases.get(case, [])) > 3 else []
     return "\n".join(lines)
@@ -155,14 +238,15 @@ def _difference(change: Change) -> str:
 
 
 def main() -> None:
+    """Run those faults of patches.py that are named, or all of both kinds."""
+    wanted = [name for name in sys.argv[1:] if name != "--write"]
     found: dict[str, dict[str, list[Change]]] = {}
-    for twin in CASES:
+    for twin in CASES if not wanted else ():
         with tempfile.TemporaryDirectory() as folder:
-            done = run(twin, Path(folder) / "results.jsonl")
-        mine = changes(done)
-        for name in sorted(mine, key=names().index):
-            print(shown(name, reviewed().get(name, {}), mine[name], done))
-        found |= mine
+            found |= changes(run(twin, Path(folder) / "results.jsonl"))
+    found |= run_patched(wanted or patches.FAULTS)
+    for name in sorted(found, key=[*names(), *patches.FAULTS].index):
+        print(shown(name, reviewed().get(name, {}), found[name]))
     if "--write" in sys.argv:
         write(found)
 
