@@ -179,6 +179,7 @@ def _plain(message, limit=LIMIT):
     message = re.sub(r'[^\s"\']*site-packages/', "", message)
     message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
     message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
+    message = re.sub(r"\{('[^'{}]*'(?:, '[^'{}]*')+)}", _in_order, message)
     message = re.sub(r"(_(?:inference|forward|backward)_\w+?|\bpyfunc)_\d+(?=\b|__)", r"\1", message)
     message = re.sub(r"\b\d{12,}\b", "...", message)
     message = re.sub(r"[\w./-]*/tmp[a-z0-9_]{8}\b", "/tmp/...", message)
@@ -186,6 +187,11 @@ def _plain(message, limit=LIMIT):
     message = re.sub(r'\n *File "[^"]*(?:<remote exec>|execnet|threading\.py).*(?:\n    .*)?', "", message)  # this host itself
     message = re.sub(r'("<remote exec>"):\d+:\d+ to \d*:\d+', r"\1", message)
     return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:limit]
+
+
+def _in_order(found):
+    """A set of texts, printed in the order of its texts."""
+    return "{" + ", ".join(sorted(found[1].split(", "))) + "}"
 
 
 _loaded = 0

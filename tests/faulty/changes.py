@@ -103,25 +103,25 @@ def run(twin: str, results: Path, **variables: str) -> Run:
 
 
 def run_patched(names: Iterable[str] = patches.FAULTS) -> dict[str, dict[str, list[Change]]]:
-    """fault -> case -> what it changed there, for faults of patches.py. Raises AssertionError where one is seen in the healthy framework."""
+    """fault -> case -> what it changed there, for faults of patches.py.
+
+    Raises AssertionError where a case is not as expected before anything is replaced.
+    """
     faults = {name: patches.FAULTS[name] for name in names}
-    pool = Pool({fault.framework: f"popen//python={sys.executable}//chdir={HERE}" for fault in faults.values()})
+    frameworks = dict.fromkeys(fault.framework for fault in faults.values())
+    pool = Pool(dict.fromkeys(frameworks, f"popen//python={sys.executable}//chdir={HERE}"))
     try:
-        asked: dict[str, list[_Asked]] = {}
-        for name, fault in faults.items():
-            asked[name] = _submitted(pool, name, fault.framework, _checks(fault.cases, fault.framework))
-            asked[fault.framework] = []
-        for framework, healthy in asked.items():
-            if framework not in faults:
-                cases = {case for fault in faults.values() if fault.framework == framework for case in fault.cases}
-                healthy += _submitted(pool, "", framework, _checks(cases, framework))
+        asked = {name: _submitted(pool, name, fault.framework, fault.cases) for name, fault in faults.items()}
+        for framework in frameworks:
+            cases = {case for fault in faults.values() if fault.framework == framework for case in fault.cases}
+            asked[framework] = _submitted(pool, "", framework, cases)
         lines = {name: {(line.case, line.row): line for line in map(_Asked.line, each)} for name, each in asked.items()}
     finally:
         pool.close()
+    amiss = [line.identity for framework in frameworks for line in lines[framework].values() if line.passed is False]
+    assert not amiss, amiss
     found: dict[str, dict[str, list[Change]]] = {name: {} for name in faults}
     for name, fault in faults.items():
-        amiss = [f"{line.identity}: {line.outcome}" for line in lines[fault.framework].values() if line.passed is False]
-        assert not amiss, amiss
         for key, line in lines[name].items():
             _compare(lines[fault.framework][key], line, found[name])
     return found
@@ -154,7 +154,9 @@ def _checks(cases: Iterable[str], framework: str) -> list[tuple[Unit, Compiled]]
     return found
 
 
-def _submitted(pool: Pool, fault: str, framework: str, checks: list[tuple[Unit, Compiled]]) -> list[_Asked]:
+def _submitted(pool: Pool, fault: str, framework: str, cases: Iterable[str]) -> list[_Asked]:
+    """Hand the checks of these cases to the framework's host, to be run with this fault; "" is none."""
+    checks = _checks(cases, framework)
     before = f"import patches\n\npatches.spoil({fault!r})\n"
     numbers = pool.submit(
         framework, [msgspec.structs.replace(check.job, source=before + check.job.source) for _, check in checks]
