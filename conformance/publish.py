@@ -95,7 +95,8 @@ class _Pages:
 
     def all(self) -> Iterator[tuple[str, str | bytes]]:
         yield from self._assets()
-        title = f"What {listed(self.site.names)} really do" if self.site.names else "Nothing was run"
+        do = "does" if len(self.site.names) == 1 else "do"
+        title = f"What {listed(self.site.names)} really {do}" if self.site.names else "Nothing was run"
         yield self._page("index.html", "home", title, self.home.sentence, home=self.home, first_shifts=_first_shifts)
         yield from self._areas()
         for page in self.site.frameworks:

@@ -150,6 +150,7 @@ class Shift(NamedTuple):
     """One check that two releases do not agree on."""
 
     address: str
+    """Empty where its case has no page."""
     claim: str
     identity: str
     target: str
@@ -407,7 +408,7 @@ class Site:
         line = found.line
         case = self.cases.get(line.case)
         return Shift(
-            address=f"{address(line.case)}#{place(line.row, line.target)}",
+            address=self._address(line),
             claim=safe(case.claim if case and case.claim else line.case),
             identity=safe(line.case),
             target=safe(line.target),
@@ -417,6 +418,13 @@ class Site:
             because=safe(line.because),
             difference=safe(found.difference),
         )
+
+    def _address(self, line: CheckLine) -> str:
+        """Of a check: a newer release may not have it, or not even its case; then it is empty."""
+        if line.case not in self.cases:
+            return ""
+        here = any(check.row == line.row and check.target == line.target for _, check in self.book.by_case[line.case])
+        return address(line.case) + (f"#{place(line.row, line.target)}" if here else "")
 
     def _framework(self, name: str) -> FrameworkPage:
         columns = [(n, column) for n, column in enumerate(self.book.columns) if column.framework == name]

@@ -257,6 +257,19 @@ def test_every_inner_link_leads_somewhere(runs, tmp_path):
                 assert fragment in read[os.path.relpath(target, site)].ids, (name, link)
 
 
+def test_a_case_that_the_newest_release_has_no_more_is_named_without_a_link(tmp_path):
+    files = [
+        results(tmp_path / "1.jsonl", "1.0", named(ONE, "frozen"), check(TWO)),
+        results(tmp_path / "2.jsonl", "2.0", named(ONE, "live"), check(TWO)),
+        results(tmp_path / "3.jsonl", "3.0", check(TWO)),
+    ]
+    site = built(files, tmp_path / "site")
+    page = Reader((site / "versions/jax-2.0.html").read_text())
+    assert "frozen" in page.text
+    assert not [link for link in page.links if "length/one" in link]
+    assert not (site / "masks/length/one.html").exists()
+
+
 def test_the_home_page_links_every_cell(runs, tmp_path):
     home = (built(runs, tmp_path / "site") / "index.html").read_text()
     assert 'href="find.html#area=masks&amp;target=jax%3Aeager%40cpu"' in home
