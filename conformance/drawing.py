@@ -88,9 +88,11 @@ def _holds(bounds: tuple[int, int], piece: tuple[int, int]) -> bool:
 
 
 def _cell(devices: list[int], x: float, y: float, wide: float) -> str:
-    bands = [_band(device, x + i * wide / len(devices), y, wide / len(devices)) for i, device in enumerate(devices)]
+    band = wide / max(len(devices), 1)
+    bands = [_band(device, x + i * band, y, band) for i, device in enumerate(devices)]
+    numbers = [_text(x + (i + 0.5) * band, y + HEIGHT / 2 + 4, str(device)) for i, device in enumerate(devices)]
     frame = f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{HEIGHT}" fill="none" stroke="currentColor"/>'
-    return "".join([*bands, frame, _text(x + wide / 2, y + HEIGHT / 2 + 4, " ".join(map(str, devices)) or "none")])
+    return "".join([*bands, frame, *numbers])
 
 
 def _band(device: int, x: float, y: float, wide: float, high: float = HEIGHT) -> str:

@@ -365,14 +365,19 @@ def _sentence(book: Book, total: Tally, areas: list[AreaView]) -> str:
     cases = [case for area in areas for case in area.cases]
     differing = sum(case.differs for case in cases)
     targets = len({column.target for column in book.columns})
+    head = f"Of {count(total.total, 'check')} of {count(len(cases), 'case')} on {count(targets, 'target')}, "
+    tail = f"; {differing:,} of the cases {'shows' if differing == 1 else 'show'} a difference." if differing else "."
+    return head + counted(total) + tail
+
+
+def counted(total: Tally) -> str:
+    """How many checks came to what."""
     said = [f"{total.expected:,} saw what was expected"]
     said += [f"{total.failing:,} did not" if total.failing else "none saw anything else"]
     said += [f"{total.open:,} {'has' if total.open == 1 else 'have'} no expectation"] if total.open else []
     said += [f"{total.unsupported:,} {'is' if total.unsupported == 1 else 'are'} unsupported"] if total.unsupported else []
     said += [f"{total.not_run:,} {'was' if total.not_run == 1 else 'were'} not run"] if total.not_run else []
-    head = f"Of {count(total.total, 'check')} of {count(len(cases), 'case')} on {count(targets, 'target')}, "
-    tail = f"; {differing:,} of the cases {'shows' if differing == 1 else 'show'} a difference." if differing else "."
-    return head + listed(said) + tail
+    return listed(said)
 
 
 # --- an area, a case

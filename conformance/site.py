@@ -25,6 +25,7 @@ from conformance.page import (
     case_view,
     column_of,
     column_order,
+    counted,
     date,
     differs,
     framework_order,
@@ -293,10 +294,9 @@ class Site:
     def _sentence(self, total: Tally) -> str:
         releases = sum(len(line.editions) for line in self.lines)
         differing = sum(area.differing for area in self.areas)
-        said = f"{count(len(self.cases), 'case')} on {listed(self.names)}, in {count(releases, 'release')}: "
-        said += f"{count(total.total, 'check')} of the newest, of which {total.expected:,} saw what was expected"
-        said += f" and {total.failing:,} did not" if total.failing else ""
-        return f"{said}. {differing:,} of the cases show a difference."
+        said = f"{count(len(self.cases), 'case')} on {listed(self.names)}, in {count(releases, 'release')}. "
+        said += f"Of {count(total.total, 'check')} of the newest, {counted(total)}; "
+        return said + f"{differing:,} of the cases {'shows' if differing == 1 else 'show'} a difference."
 
     # --- areas and cases
 

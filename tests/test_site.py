@@ -492,6 +492,13 @@ def test_a_run_in_which_nothing_came_to_an_end_is_not_published(outcome, report,
     )
 
 
+def test_a_run_of_nothing_makes_a_site_that_says_so(report, tmp_path):
+    path = write(tmp_path / "r.jsonl")
+    assert report(str(path))[0] == 2
+    assert report(str(path), "--incomplete")[0] == 0
+    assert "Nothing was run" in (tmp_path / "site/index.html").read_text()
+
+
 def test_a_site_of_a_complete_run_has_no_warning(report, tmp_path):
     assert report(str(write(tmp_path / "r.jsonl", check(ONE))))[0] == 0
     assert not any("Not a complete result" in text for _, text in pages(tmp_path / "site"))

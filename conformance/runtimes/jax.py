@@ -38,15 +38,15 @@ def start(device, several):
     if "-" in device:
         _chips[:] = _topology(device)
     elif device not in visible:
-        raise RuntimeError(
-            f"jax {jax.__version__} sees no {device}, only {', '.join(visible)}: pip install 'jax[{_EXTRA[device]}]'"
-        )
+        said = f"jax {jax.__version__} sees no {device}, only {', '.join(visible)}: pip install 'jax[{_EXTRA[device]}]'"
+        raise RuntimeError(f"{said}{_WITHOUT.get(device, '')}")
     jax.config.update("jax_enable_compilation_cache", False)  # what is found on disk would count as built
     jax.monitoring.register_event_duration_secs_listener(_compiles)
     logging.getLogger("jax").addHandler(_Listener())
 
 
 _EXTRA = {"cuda": "cuda13", "tpu": "tpu"}
+_WITHOUT = {"tpu": "; where there is no TPU, --device tpu-v5e-2x4 compiles for one, and runs nothing"}
 
 
 def _topology(device):
