@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
 from runs import ENVIRONMENT, case_line, check, edit, seen, write
@@ -155,6 +158,14 @@ def test_files_that_are_broken_are_renewed_together(tmp_path):
     kept(tmp_path, *runs)
     assert newest.read_bytes() == whole
     assert read(tmp_path / "kept/jax-0.9.2.jsonl").checks[0].observation == seen(2.0)
+
+
+def test_the_project_keeps_a_baseline_of_each_release_that_it_pins():
+    root = Path(__file__).parent.parent
+    kept_here = {(each.framework, str(each.version)) for each in baseline.baselines(root / "reports/baselines")}
+    pins = re.findall(r"^    (numpy|torch|jax|tensorflow)==([\d.]+)", (root / "tox.ini").read_text(), re.M)
+    assert {name for name, _ in pins} == {"numpy", "torch", "jax", "tensorflow"}
+    assert {(name, version) for name, version in pins} <= {(name, version.partition("+")[0]) for name, version in kept_here}
 
 
 # --- the command

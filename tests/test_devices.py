@@ -61,13 +61,11 @@ def test_a_device_that_is_not_there_is_one_message_that_says_what_is(tmp_path, f
 
 
 def test_only_frameworks_that_know_the_device_are_asked(tmp_path):
-    done = conformance("list", "--device=cuda", "--json", cwd=tmp_path, check=0)
-    assert {json.loads(line)["target"].partition(":")[0] for line in done.stdout.splitlines()} == {
-        "torch",
-        "torch/tape",
-        "jax",
-        "tensorflow",
-    }
+    cases = "  - {id: one, claim: one and one is two, program: 1.0 + x, inputs: {x: 1.0}, expect: {value: 2.0}}"
+    write(tmp_path, f"title: Mine\ncases:\n{cases}")
+    done = conformance("list", "mine", "--device=cuda", "--json", cwd=tmp_path, check=0)
+    targets = [json.loads(line)["target"] for line in done.stdout.splitlines()]
+    assert {target.partition(":")[0] for target in targets} == {"torch", "jax", "tensorflow"}
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])

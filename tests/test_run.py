@@ -55,6 +55,15 @@ def test_a_folder_of_ones_own_needs_no_conftest_and_no_options(tmp_path):
     assert [(c.case, c.outcome, c.passed) for c in run.checks] == [("mine/cases/good", "conforms", True)]
 
 
+def test_a_set_is_printed_in_one_order(tmp_path):
+    code = "print({'d', 'a', 'c', 'b'}, {'d': 1, 'a': 2})\nreturn int(str({'d', 'a', 'c', 'b'}))"
+    write(tmp_path, f"title: Mine\ncases:\n{native('set', code).replace('value: 1', 'raises: ValueError, matching: a')}")
+    conformance("run", "mine", cwd=tmp_path, check=0)
+    (check,) = read(tmp_path / "reports/results.jsonl").checks
+    assert check.evidence["printed"] == "{'a', 'b', 'c', 'd'} {'d': 1, 'a': 2}\n"
+    assert check.observation["raised"]["message"].endswith("{'a', 'b', 'c', 'd'}\"")
+
+
 def test_what_a_job_prints_and_why_it_traced_is_kept_as_evidence(tmp_path):
     case = """
   - id: why
