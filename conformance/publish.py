@@ -134,7 +134,6 @@ class _Pages:
             when=self.home.when,
             datetime=self.home.datetime,
             undated=self.home.undated,
-            names=self.site.names,
             find=_find,
             framework_address=lambda name: f"frameworks/{part(name)}.html",
             **said,
@@ -391,4 +390,4 @@ def _within(page: CasePage) -> tuple[CasePage, int, dict[str, int]]:
 
 def _length(item: Evidence) -> int:
     facts = [*item.expected, *item.seen, *item.against, *item.reasons, *item.where, item.printed]
-    return 700 + len(item.because) + sum(60 + len(fact.name) + len(fact.text) for fact in facts)
+    return 700 + len(item.because) + sum(60 + len(fact.name) + len(fact.text) + len(fact.picture) for fact in facts)

@@ -91,6 +91,8 @@ class AreaPage(NamedTuple):
     """An area, with its cases."""
 
     area: Area
+    frameworks: list[str]
+    """Those that have a check in it."""
     topics: list[Topic]
 
 
@@ -310,11 +312,13 @@ class Site:
         return sorted((column_of(run, target) for target in {key.target for key in line.spans}), key=column_order)
 
     def area_page(self, number: int, briefs: list[Brief]) -> AreaPage:
+        here = [n for n in range(len(self.names)) if any(brief.glances[n] for brief in briefs)]
         topics: dict[str, list[Brief]] = {}
         for brief in briefs:
-            topics.setdefault(brief.identity.rpartition("/")[0], []).append(brief)
+            shown = brief._replace(glances=[brief.glances[n] for n in here])
+            topics.setdefault(brief.identity.rpartition("/")[0], []).append(shown)
         made = [Topic(anchor(name.rpartition("/")[2]), cases[0].topic or name, cases) for name, cases in topics.items()]
-        return AreaPage(self.areas[number], made)
+        return AreaPage(self.areas[number], [safe(self.names[n]) for n in here], made)
 
     @functools.lru_cache(maxsize=4)  # noqa: B019  (lives as long as the site is written)
     def _styles(self, identity: str) -> dict[tuple[Kind, str], str]:
