@@ -310,7 +310,8 @@ class Host:
             hello = json.loads(self.channel.receive(START_TIMEOUT))
         except (OSError, EOFError, execnet.RemoteError, execnet.HostNotFound, ValueError) as error:
             group.terminate(timeout=0.5)
-            said = "it ended at once, as no Python would" if "closed" in str(error) else _last_line(error)
+            ended = isinstance(error, EOFError) or "closed" in str(error)
+            said = "it ended before it answered; is it a Python?" if ended else _last_line(error)
             raise HostFailed(f"the host of {lane.name} did not start ({lane.spec}): {said}") from None
         except execnet.TimeoutError as error:
             group.terminate(timeout=0.5)

@@ -73,7 +73,7 @@ def test_only_frameworks_that_know_the_device_are_asked(tmp_path):
     ("host", "why"),
     [
         ("/no/such/python", "No such file or directory"),
-        ("/bin/cat", "it ended at once, as no Python would"),
+        ("/bin/cat", "it ended before it answered; is it a Python?"),
         ("empty/bin/python", "there is no numpy where it was looked for"),
     ],
 )
