@@ -59,6 +59,7 @@ def serve(channel):
             reply["id"] = job["id"]
             reply["seconds"] = time.perf_counter() - started
             reply["memory"] = _resident()
+            reply["spoiled"] = _is_spoiled(runtime, reply)
             channel.send(json.dumps(reply))
 
 
@@ -66,6 +67,12 @@ def _computes_on(runtime, device):
     """Raises RuntimeError where the framework computes on something else than what was asked for, and would not say so."""
     if "-" not in device and runtime.computes_on() != device:
         raise RuntimeError(f"it was told to compute on {device}, and computed on {runtime.computes_on()}")
+
+
+def _is_spoiled(runtime, reply):
+    """Whether what was seen comes of an earlier job that the framework cannot get over."""
+    said = reply.get("raised", {}).get("message", "") + reply.get("unobservable", "")
+    return hasattr(runtime, "is_spoiled") and runtime.is_spoiled(said)
 
 
 def run(runtime, job):

@@ -233,7 +233,7 @@ class Pool:
             ready = lane.ready.pop() if lane.ready else None
         host = ready or self._start(lane, chips)
         flying: collections.deque[tuple[int, Job]] = collections.deque()
-        renew = False
+        renew = worked = False
         try:
             while True:
                 if len(flying) <= BATCH and not renew:
@@ -249,6 +249,12 @@ class Pool:
                 if isinstance(reply, Answer):
                     self._put(number, reply)
                     return
+                if reply.pop("spoiled"):
+                    renew = True
+                    if worked:  # an earlier job may be to blame: once more, as the first of another host
+                        flying.appendleft((number, job))
+                        return
+                worked = True
                 renew = renew or reply.pop("memory") > MEMORY_LIMIT
                 self._count(lane, reply["seconds"])
                 self._put(number, _answer(reply))

@@ -111,6 +111,16 @@ def test_what_a_crash_leaves_is_recorded_and_the_rest_goes_on(tmp_path):
     assert read(tmp_path / "reports/results.jsonl").complete
 
 
+def test_what_an_earlier_job_has_spoiled_is_run_again(tmp_path):
+    text = "an operation failed. This error cancels all future operations"
+    spoils = native("a", "import builtins\nbuiltins.spoiled = True\nreturn 1")
+    suffers = native("b", f"import builtins\nif hasattr(builtins, 'spoiled'):\n    raise RuntimeError({text!r})\nreturn 1")
+    its_own = native("c", f"raise RuntimeError({text!r})\nreturn 1")
+    write(tmp_path, f"title: Mine\ncases:\n{spoils}{suffers}{its_own}".replace("numpy:", "tensorflow:"))
+    conformance("run", "mine", cwd=tmp_path, check=1)
+    assert outcomes(tmp_path) == {"a": "conforms", "b": "conforms", "c": "unexpected"}
+
+
 def test_a_hang_is_ended_after_its_timeout(tmp_path):
     hang = native("hang", "while True: pass\nreturn 1", more="    timeout: 1\n")
     deaf = native("deaf", "import time\ntime.sleep(3600)\nreturn 1", more="    timeout: 1\n")
