@@ -46,7 +46,7 @@ def numbers(text: str) -> list[float]:
     ]
 
 
-TARGETS = [f"{f.name}:{mode}@cpu" for f in frameworks().values() for mode in f.modes]
+TARGETS = [f"{f.name}:{mode}@cpu" for f in frameworks().values() for mode in f.running_modes]
 
 
 @pytest.mark.parametrize("target", TARGETS)
