@@ -316,7 +316,7 @@ class Host:
             hello = json.loads(self.channel.receive(START_TIMEOUT))
         except (OSError, EOFError, execnet.RemoteError, execnet.HostNotFound, ValueError) as error:
             group.terminate(timeout=0.5)
-            ended = isinstance(error, EOFError) or "closed" in str(error)
+            ended = isinstance(error, (EOFError, BrokenPipeError)) or "closed" in str(error)
             said = "it ended before it answered; is it a Python?" if ended else _last_line(error)
             raise HostFailed(f"the host of {lane.name} did not start ({lane.spec}): {said}") from None
         except execnet.TimeoutError as error:
