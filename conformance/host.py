@@ -183,7 +183,8 @@ def _plain(message, limit=LIMIT):
     AutoGraph keeps the conversion of an equal function, under the file that it was first met in.
     """
     message = message[: 2 * limit].encode("utf-8", "backslashreplace").decode()
-    message = re.sub(r'[^\s"\']*site-packages/', "", message)
+    message = re.sub(r'[^\s"\']*(?:site-packages|lib/python3\.\d+)/', "", message)
+    message = re.sub(r"[\w./-]*/__autograph_generated_file\w+\.py", "program.py", message)
     message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
     message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
     message = re.sub(r"\{('[^'{}]*'(?:, '[^'{}]*')+)}", _in_order, message)

@@ -64,6 +64,15 @@ def test_a_set_is_printed_in_one_order(tmp_path):
     assert check.observation["raised"]["message"].endswith("{'a', 'b', 'c', 'd'}\"")
 
 
+def test_a_text_does_not_say_where_python_is(tmp_path):
+    code = "import logging, numpy\nprint(logging.__file__, numpy.__file__)\nraise ValueError(logging.__file__)\nreturn 1"
+    write(tmp_path, f"title: Mine\ncases:\n{native('place', code).replace('value: 1', 'raises: ValueError')}")
+    conformance("run", "mine", cwd=tmp_path, check=0)
+    (check,) = read(tmp_path / "reports/results.jsonl").checks
+    assert check.evidence["printed"] == "logging/__init__.py numpy/__init__.py\n"
+    assert check.observation["raised"]["message"] == "logging/__init__.py"
+
+
 def test_what_a_job_prints_and_why_it_traced_is_kept_as_evidence(tmp_path):
     case = """
   - id: why
