@@ -6,7 +6,6 @@ only where the gate would tell it from the one that stood there: neither roundin
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 from packaging.version import Version
 
+from conformance.compare import framework_of
 from conformance.difference import Values, difference
 from conformance.environment import lock, locked, pinned
 from conformance.results import (
@@ -21,7 +21,6 @@ from conformance.results import (
     Entry,
     GoneLine,
     Header,
-    Key,
     Outline,
     ResultsError,
     SourceLine,
@@ -30,6 +29,7 @@ from conformance.results import (
     encode,
     only_needed,
     outline,
+    replace_file,
     results_files,
 )
 from conformance.side import again_where_it_failed, baseline_name, is_file, ran, release_side, side
@@ -66,10 +66,10 @@ def kept(run: Outline) -> list[Kept]:
     """A run by frameworks, without what is kept for readers alone. Raises ResultsError where it doesn't say which release ran."""
     found = []
     versions = ran(run)
-    for name in sorted({_framework(entry.key) for entry in run.entries}):
+    for name in sorted({framework_of(entry.key.target) for entry in run.entries}):
         if name not in versions:
             raise ResultsError(f"{run.path} does not say which release of {name} was run")
-        entries = [_plain(run, entry) for entry in run.entries if _framework(entry.key) == name]
+        entries = [_plain(run, entry) for entry in run.entries if framework_of(entry.key.target) == name]
         alone = only_needed(run._replace(entries=entries))
         environment = {
             part: {name: value[name]} if part in ("python", "packages") else value
@@ -196,12 +196,6 @@ def _apart(run: Outline, base: Kept) -> list[bytes]:
 def _store(path: Path, text: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(path.name + ".new")
-        beside.write_bytes(text)
-        os.replace(beside, path)
+        replace_file(path, text)
     except OSError as error:
         raise ResultsError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _framework(key: Key) -> str:
-    return key.target.partition(":")[0].partition("/")[0]

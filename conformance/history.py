@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 from conformance.compare import Comparison, compare, framework_of
 from conformance.difference import Values, difference
 from conformance.kinds import Kind, kind
-from conformance.results import CheckLine, Entry, Header, Key, Outline, ResultsError, Run, encode, read_times
+from conformance.results import CheckLine, Entry, Header, Key, Outline, ResultsError, Run, encode, read_times, whole
 from conformance.wording import mapping
 
 
@@ -113,15 +113,7 @@ def own_versions(header: Header) -> dict[str, str]:
 def newest(lines: Sequence[Timeline]) -> list[Run]:
     """What the newest release of each framework showed, on each device, with every source that any file has."""
     sources = {digest: text for line in lines for edition in line.editions for digest, text in edition.run.sources.items()}
-    runs = []
-    for line in lines:
-        run = line.newest.run
-        times = read_times(run.path)
-        seconds = times.get("seconds", {})
-        checks = [run.check(entry) for entry in run.entries]
-        checks = [msgspec.structs.replace(check, seconds=seconds.get(check.identity, 0.0)) for check in checks]
-        runs.append(Run(run.path, run.header, run.cases, sources, checks, run.complete, times.get("started", "")))
-    return runs
+    return [whole(line.newest.run)._replace(sources=sources) for line in lines]
 
 
 # --- editions

@@ -86,6 +86,10 @@ class Tally(NamedTuple):
         counts = collections.Counter(kind(check) for check in checks)
         return cls(*(counts[each] for each in Kind))
 
+    @classmethod
+    def sum(cls, tallies: Iterable[Tally]) -> Tally:
+        return cls(*map(sum, zip(cls(), *tallies, strict=True)))
+
     @property
     def total(self) -> int:
         return sum(self)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from conformance.results import (
     content,
     full_texts,
     read_times,
+    replace_file,
 )
 
 
@@ -60,20 +60,14 @@ def write_merged(runs: Sequence[Outline], path: Path) -> Outline:
     started = min((each["started"] for each in times if "started" in each), default="")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content(run.lines(), len(run.entries)))
+        replace_file(path, content(run.lines(), len(run.entries)))
         rows = (msgspec.json.encode({"digest": digest, "full": full[digest]}) + b"\n" for digest in sorted(full))
-        _replace(path.with_name(path.name + ".full.jsonl"), b"".join(rows))
+        replace_file(path.with_name(path.name + ".full.jsonl"), b"".join(rows))
         text = msgspec.json.encode({"started": started, "seconds": dict(sorted(seconds.items()))})
-        _replace(path.with_name(path.name + ".times.json"), msgspec.json.format(text, indent=0))
+        replace_file(path.with_name(path.name + ".times.json"), msgspec.json.format(text, indent=0))
     except OSError as error:
         raise ResultsError(f"{path} cannot be written: {error.strerror}") from None
     return run
-
-
-def _replace(path: Path, text: bytes) -> None:
-    beside = path.with_name(path.name + ".new")
-    beside.write_bytes(text)
-    os.replace(beside, path)
 
 
 def _whole_of(runs: Sequence[Outline]) -> Shard | None:

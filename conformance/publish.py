@@ -248,7 +248,8 @@ class _Pages:
     # --- files
 
     def _assets(self) -> Iterator[tuple[str, str]]:
-        for name in ("site.js", "theme.js", "find.js", "compare.js", "icon.svg"):
+        yield "assets/site.js", _asset("copy.js") + _asset("site/site.js")
+        for name in ("theme.js", "find.js", "compare.js", "icon.svg"):
             yield f"assets/{name}", _asset(f"site/{name}")
         yield "assets/site.css", _asset("parts.css") + _asset("site/site.css")
 
@@ -258,7 +259,7 @@ class _Pages:
         for page in self.site.frameworks:
             tallies.append((page.name, page.tally))
             tallies += [(f"{page.name} {area.name}", tally) for area, tally in page.areas]
-        tallies += [(area.name, Tally(*map(sum, zip(Tally(), *area.tallies, strict=True)))) for area in self.site.areas]
+        tallies += [(area.name, Tally.sum(area.tallies)) for area in self.site.areas]
         for label, tally in tallies:
             yield _badge_file(label), f"{label}: {badge_text(tally)}", badge(label, tally)
 

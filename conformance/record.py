@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import shlex
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from packaging.version import InvalidVersion, Version
 
 from conformance.case import Spec
 from conformance.expand import NOT_RUN, UNSUPPORTED, expected_outcome
-from conformance.judge import UNEXPECTED, Observation, decode, judge, seen_text, spec_text
+from conformance.judge import UNEXPECTED, Abstract, Array, Observation, Tree, decode, judge, seen_text, spec_text
 from conformance.library import CaseCard, Compiled
 from conformance.pool import Answer
-from conformance.results import CaseLine, CheckLine, case_line, evidence_data, observation_data, source_digest, tree_data
+from conformance.results import CaseLine, CheckLine, case_line, source_digest
 from conformance.wording import safe
+
+MANY = 64
+"""Arrays with more elements than this are kept as a digest and their first values; all of them go to the sidecar."""
+LONG = 2000
+"""Characters beyond which a text goes to the sidecar."""
+EVIDENCE = 6000
+"""The same for a text that is kept for readers alone."""
 
 
 class Record(NamedTuple):
@@ -43,7 +53,7 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
     else:
         seen = decode(answer.observation)
         outcome, against = judge(seen, check.outcomes, norm, card.tolerance)
-        data = observation_data(seen, full)
+        data = _observation_data(seen, full)
         if reference is not None and norm is None:
             outcome, against = UNEXPECTED, {"reference": f"the reference {reference.kind}: {reference.text}"}
     line = CheckLine(
@@ -60,7 +70,7 @@ def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | 
         against=against,
         source=source_digest(check.job.source),
         trace=check.job.trace,
-        evidence=evidence_data(answer.observation.get("printed", ""), answer.observation.get("reasons", []), full),
+        evidence=_evidence_data(answer.observation.get("printed", ""), answer.observation.get("reasons", []), full),
         seconds=answer.seconds,
     )
     return Record(line, case_line(card), check.job.source, full, seen)
@@ -116,7 +126,7 @@ def _expectation(spec: Spec | None, norm: Observation | None) -> dict[str, Any]:
         return {}
     data = {name: _plain(value) for name, value in spec.items()}
     if data.get("value") == "reference" and norm is not None:
-        data["value"] = {"reference": tree_data(norm.results[-1]) if norm.results else None}
+        data["value"] = {"reference": _data(norm.results[-1], {}) if norm.results else None}
     return data
 
 
@@ -134,3 +144,77 @@ def _version(text: str | None) -> Version | None:
         return Version(text) if text else None
     except InvalidVersion:
         return None
+
+
+# --- observations, written so that people can read and compare them
+
+
+def _observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
+    """The observation as plain data. What is long goes to ``full`` under its digest."""
+    data: dict[str, Any] = {"results": [_data(result, full) for result in seen.results]} if seen.results else {}
+    data.update(seen.counts)
+    if seen.layout:
+        data["layout"] = seen.layout
+    if seen.collectives is not None:
+        data["collectives"] = seen.collectives
+    if seen.derivation:
+        data["derivation"] = seen.derivation
+    if seen.compiled:
+        data["compiled"] = seen.compiled
+    if seen.unobservable:
+        data["unobservable"] = seen.unobservable
+    if seen.raised:
+        data["raised"] = {**seen.raised, "message": _text(seen.raised["message"], full)}
+    return data
+
+
+def _evidence_data(printed: str, reasons: list[list[str]], full: dict[str, Any]) -> dict[str, Any]:
+    """What is kept for readers; only what there is."""
+    data: dict[str, Any] = {"printed": _text(printed, full, EVIDENCE)} if printed else {}
+    return {**data, "reasons": reasons} if any(reasons) else data
+
+
+def _data(tree: Tree, full: dict[str, Any]) -> Any:
+    if isinstance(tree, Abstract):
+        return tree._asdict()
+    if isinstance(tree, Array):
+        said: dict[str, Any] = {"dtype": tree.dtype, "shape": list(tree.values.shape)}
+        if tree.values.size <= MANY:
+            return {**said, "value": _plain_values(tree.values)}
+        digest = hashlib.sha256(tree.values.tobytes()).hexdigest()[:16]
+        full[digest] = {**said, "value": _plain_values(tree.values)}
+        return {**said, "digest": digest, "first": _plain_values(tree.values.ravel()[:8])}
+    if isinstance(tree, list):
+        return [_data(child, full) for child in tree]
+    if isinstance(tree, dict):
+        return {"dict": {key: _data(child, full) for key, child in tree.items()}}
+    kind, value = tree
+    if isinstance(value, str):
+        value = _text(value, full)
+    return {"python": kind, "value": _plain_values(np.asarray(value)) if isinstance(value, float) else value}
+
+
+def _text(text: str, full: dict[str, Any], long: int = LONG) -> str:
+    if len(text) <= long:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    full[digest] = text
+    return f"{text[:long]}... (all of it: {digest})"
+
+
+def _plain_values(values: np.ndarray) -> Any:
+    """Nested lists; floats as short as their dtype allows; NaN and infinities as text, for JSON has none."""
+    if values.dtype.kind == "f":
+        return _map_nested(values.astype(str).tolist(), _float)
+    if values.dtype.kind == "c":
+        return _map_nested(values.tolist(), str)
+    return values.tolist()
+
+
+def _float(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def _map_nested(value: Any, of: Any) -> Any:
+    return [_map_nested(child, of) for child in value] if isinstance(value, list) else of(value)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from pathlib import Path
 
 import jinja2
@@ -16,19 +15,17 @@ from markupsafe import Markup
 from conformance.announce import by_case, counts, name, remarks, summary
 from conformance.findings import Findings
 from conformance.page import view
-from conformance.results import ResultsError, Run
+from conformance.results import ResultsError, Run, replace_file
 from conformance.wording import anchor, is_web, observation, safe
 
 
 def write_report(runs: list[Run], directory: Path) -> Path:
     """Write ``directory/index.html`` and return its path. Raises ResultsError where that cannot be done."""
     path = directory / "index.html"
-    beside = directory / "index.html.new"
     content = render(runs).encode()
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        os.replace(beside, path)
+        replace_file(path, content)
     except OSError as error:
         raise ResultsError(f"the report cannot be written to {path}: {error.strerror or error}") from None
     return path
@@ -36,7 +33,7 @@ def write_report(runs: list[Run], directory: Path) -> Path:
 
 def render(runs: list[Run]) -> str:
     """The page. The same runs always give the same text."""
-    script, style = _text("report.js"), _text("parts.css") + _text("report.css")
+    script, style = _text("copy.js") + _text("report.js"), _text("parts.css") + _text("report.css")
     return (
         environment()
         .get_template("report.html")

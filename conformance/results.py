@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-import math
 import os
 import platform
 import time
@@ -18,20 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from conformance.case import Tolerance
-from conformance.judge import Abstract, Array, Observation, Tree
 from conformance.library import CaseCard
 from conformance.target import is_topology
 
 FORMAT = 1
-MANY = 64
-"""Arrays with more elements than this are kept as a digest and their first values; all of them go to the sidecar."""
-LONG = 2000
-"""Characters beyond which a text goes to the sidecar."""
-EVIDENCE = 6000
-"""The same for a text that is kept for readers alone."""
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -261,7 +252,7 @@ class Writer:
         target = self.path if complete else self.partial
         try:
             self._file.close()
-            _replace(target, content([encode(header), *map(encode, lines)], len(by_identity) if complete else None))
+            replace_file(target, content([encode(header), *map(encode, lines)], len(by_identity) if complete else None))
             if complete:
                 for left in self.partial.parent.glob(f"{self.partial.name}*"):
                     left.unlink()
@@ -274,9 +265,9 @@ class Writer:
         """What belongs beside the file; those of an earlier run are not touched until this one is complete."""
         seconds = {check.identity: round(check.seconds, 4) for check in sorted(self.checks, key=lambda check: check.identity)}
         times = msgspec.json.encode({"started": self._started, "seconds": seconds})
-        _replace(path.with_name(path.name + ".times.json"), msgspec.json.format(times, indent=0))
+        replace_file(path.with_name(path.name + ".times.json"), msgspec.json.format(times, indent=0))
         full = b"".join(msgspec.json.encode({"digest": d, "full": self._full[d]}) + b"\n" for d in sorted(self._full))
-        _replace(path.with_name(path.name + ".full.jsonl"), full)
+        replace_file(path.with_name(path.name + ".full.jsonl"), full)
 
 
 def cases_digest(cases: Iterable[CaseLine]) -> str:
@@ -309,7 +300,8 @@ def encode(line: Line | Header) -> bytes:
     return msgspec.json.encode(line)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that it is never seen half written. Raises OSError."""
     beside = path.with_name(path.name + ".new")
     beside.write_bytes(content)
     os.replace(beside, path)
@@ -515,82 +507,3 @@ def case_line(card: CaseCard) -> CaseLine:
 
 def source_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-# --- observations, written so that people can read and compare them
-
-
-def observation_data(seen: Observation, full: dict[str, Any]) -> dict[str, Any]:
-    """The observation as plain data. What is long goes to ``full`` under its digest."""
-    data: dict[str, Any] = {"results": [_data(result, full) for result in seen.results]} if seen.results else {}
-    data.update(seen.counts)
-    if seen.layout:
-        data["layout"] = seen.layout
-    if seen.collectives is not None:
-        data["collectives"] = seen.collectives
-    if seen.derivation:
-        data["derivation"] = seen.derivation
-    if seen.compiled:
-        data["compiled"] = seen.compiled
-    if seen.unobservable:
-        data["unobservable"] = seen.unobservable
-    if seen.raised:
-        data["raised"] = {**seen.raised, "message": _text(seen.raised["message"], full)}
-    return data
-
-
-def evidence_data(printed: str, reasons: list[list[str]], full: dict[str, Any]) -> dict[str, Any]:
-    """What is kept for readers; only what there is."""
-    data: dict[str, Any] = {"printed": _text(printed, full, EVIDENCE)} if printed else {}
-    return {**data, "reasons": reasons} if any(reasons) else data
-
-
-def tree_data(tree: Tree) -> Any:
-    """One result as plain data, without its full values."""
-    return _data(tree, {})
-
-
-def _data(tree: Tree, full: dict[str, Any]) -> Any:
-    if isinstance(tree, Abstract):
-        return tree._asdict()
-    if isinstance(tree, Array):
-        said: dict[str, Any] = {"dtype": tree.dtype, "shape": list(tree.values.shape)}
-        if tree.values.size <= MANY:
-            return {**said, "value": plain_values(tree.values)}
-        digest = hashlib.sha256(tree.values.tobytes()).hexdigest()[:16]
-        full[digest] = {**said, "value": plain_values(tree.values)}
-        return {**said, "digest": digest, "first": plain_values(tree.values.ravel()[:8])}
-    if isinstance(tree, list):
-        return [_data(child, full) for child in tree]
-    if isinstance(tree, dict):
-        return {"dict": {key: _data(child, full) for key, child in tree.items()}}
-    kind, value = tree
-    if isinstance(value, str):
-        value = _text(value, full)
-    return {"python": kind, "value": plain_values(np.asarray(value)) if isinstance(value, float) else value}
-
-
-def _text(text: str, full: dict[str, Any], long: int = LONG) -> str:
-    if len(text) <= long:
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    full[digest] = text
-    return f"{text[:long]}... (all of it: {digest})"
-
-
-def plain_values(values: np.ndarray) -> Any:
-    """Nested lists; floats as short as their dtype allows; NaN and infinities as text, for JSON has none."""
-    if values.dtype.kind == "f":
-        return _map_nested(values.astype(str).tolist(), _float)
-    if values.dtype.kind == "c":
-        return _map_nested(values.tolist(), str)
-    return values.tolist()
-
-
-def _float(text: str) -> float | str:
-    value = float(text)
-    return value if math.isfinite(value) else text
-
-
-def _map_nested(value: Any, of: Any) -> Any:
-    return [_map_nested(child, of) for child in value] if isinstance(value, list) else of(value)

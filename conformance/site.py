@@ -435,14 +435,14 @@ class Site:
         known = frameworks().get(name)
         modes = list(dict.fromkeys(column.mode.partition(",")[0] for _, column in columns))
         asked = [Fact(safe(mode), safe(_asked(known.modes.get(mode, "") if known else ""))) for mode in modes]
-        areas = [(area, _sum(area.tallies[n] for n, _ in columns)) for area in self.areas]
+        areas = [(area, Tally.sum(area.tallies[n] for n, _ in columns)) for area in self.areas]
         line = next(line for line in self.lines if line.framework == name)
         return FrameworkPage(
             address=f"frameworks/{part(name)}.html",
             name=safe(name),
             version=safe(line.newest.version),
             modes=asked,
-            tally=_sum(tally for _, tally in areas),
+            tally=Tally.sum(tally for _, tally in areas),
             areas=[(area, tally) for area, tally in areas if tally.total],
             versions=[page for page in reversed(self.versions) if page.framework == safe(name)],
             disagreements=[(safe(other), self._disagreements(name, other)) for other in self.names if other != name],
@@ -555,10 +555,6 @@ def _tally(line: Timeline, edition: Edition) -> Tally:
         if here:
             kinds[here[-1].kind] += 1
     return Tally(*(kinds[each] for each in Kind))
-
-
-def _sum(tallies: Iterator[Tally]) -> Tally:
-    return Tally(*map(sum, zip(Tally(), *tallies, strict=True)))
 
 
 def _asked(wrap: str) -> str:

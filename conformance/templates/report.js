@@ -1,28 +1,8 @@
-// Filters the cases and copies sources. The page is complete without it.
+// Filters the cases. The page is complete without it.
 (() => {
   "use strict";
   const at = (id) => document.getElementById("page:" + id);
   document.documentElement.classList.add("js");
-
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest(".copy");
-    if (!button) return;
-    const code = button.closest("figure").querySelector("code");
-    getSelection().selectAllChildren(code);
-    let copied = true;
-    try {
-      await navigator.clipboard.writeText(code.textContent + "\n");
-      getSelection().removeAllRanges();
-    } catch {
-      copied = document.execCommand("copy"); // the selection stays, for whoever must copy by hand
-    }
-    button.firstChild.data = copied ? "Copied" : "Press Ctrl+C";
-    at("said").textContent = copied ? "Copied" : "The code is selected";
-    setTimeout(() => {
-      button.firstChild.data = "Copy";
-      at("said").textContent = "";
-    }, 2000);
-  });
 
   const reveal = () => {
     let id = location.hash.slice(1);

@@ -1,4 +1,4 @@
-// Search, theme, copying, and what other scripts of the site share. Every page is complete without it.
+// Search, theme, and what other scripts of the site share. Every page is complete without it.
 const conformance = (() => {
   "use strict";
   const root = document.documentElement.dataset.root;
@@ -38,11 +38,6 @@ const conformance = (() => {
   };
   const results = (target) => load(target.file, target.file);
 
-  // --- what was said in a few words for those who do not see it
-  const say = (text) => {
-    at("said").textContent = text;
-  };
-
   // --- theme
   const themes = ["system", "light", "dark"];
   const button = at("theme");
@@ -61,27 +56,6 @@ const conformance = (() => {
     } catch {
       // it holds for this page alone
     }
-  });
-
-  // --- copying
-  document.addEventListener("click", async (event) => {
-    const button = event.target.closest(".copy");
-    if (!button) return;
-    const code = button.closest("figure").querySelector("code");
-    getSelection().selectAllChildren(code);
-    let copied = true;
-    try {
-      await navigator.clipboard.writeText(code.textContent + "\n");
-      getSelection().removeAllRanges();
-    } catch {
-      copied = document.execCommand("copy"); // the selection stays, for whoever must copy by hand
-    }
-    button.firstChild.data = copied ? "Copied" : "Press Ctrl+C";
-    say(copied ? "Copied" : "The code is selected");
-    setTimeout(() => {
-      button.firstChild.data = "Copy";
-      say("");
-    }, 2000);
   });
 
   // --- taking away
@@ -190,7 +164,7 @@ const conformance = (() => {
       const options = [...list.querySelectorAll("a")];
       if (list.hidden || !options.length) return;
       if (chosen >= 0) options[chosen].setAttribute("aria-selected", "false");
-      chosen = (chosen + step + options.length) % options.length;
+      chosen = chosen < 0 && step < 0 ? options.length - 1 : (chosen + step + options.length) % options.length;
       options[chosen].setAttribute("aria-selected", "true");
       options[chosen].scrollIntoView({ block: "nearest" });
       field.setAttribute("aria-activedescendant", options[chosen].id);
@@ -198,7 +172,7 @@ const conformance = (() => {
     field.addEventListener("focus", () => index().catch(() => {}));
     field.addEventListener("input", update);
     field.addEventListener("keydown", (event) => {
-      if (event.key === "ArrowDown") choose(chosen < 0 ? 1 : 1);
+      if (event.key === "ArrowDown") choose(1);
       else if (event.key === "ArrowUp") choose(-1);
       else if (event.key === "Escape") close();
       else if (event.key === "Enter") (list.querySelectorAll("a")[Math.max(chosen, 0)] || { click() {} }).click();
@@ -217,5 +191,5 @@ const conformance = (() => {
   };
   finder();
 
-  return { at, make, take, index, results, search, save, csv, say, root };
+  return { at, make, take, index, results, search, save, csv, root };
 })();
