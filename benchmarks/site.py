@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ import time
 from pathlib import Path
 
 import msgspec
+from playwright.sync_api import sync_playwright
 
 from conformance.results import CaseLine, CheckLine, Header, SourceLine, content, encode, source_digest
 
@@ -100,6 +103,7 @@ def measure(results: Path, site: Path, copy: Path) -> None:
     written = time.perf_counter() - started
     size = sum(map(len, contents.values()))
     html = {path: len(text) for path, text in contents.items() if path.suffix == ".html"}
+    answers = searched(site)
     figures = {
         "results": f"{len(files)} files, {sum(Path(file).stat().st_size for file in files) / 1e6:.0f} MB",
         "site": f"{len(pages)} files, {size / 1e6:.1f} MB",
@@ -111,8 +115,32 @@ def measure(results: Path, site: Path, copy: Path) -> None:
         "home page, kB compressed": round(len(gzip.compress(contents[site / "index.html"])) / 1000, 1),
         "largest page, kB": round(max(html.values()) / 1000),
         "index of the search, kB compressed": round(len(gzip.compress(contents[site / "files/index.js"])) / 1000),
+        "first answer of the search, ms": round(answers[0]),
+        "slowest of the others, ms": round(max(answers[1:])),
     }
     print(msgspec.json.format(msgspec.json.encode(figures)).decode())
+
+
+def searched(site: Path) -> list[float]:
+    """Milliseconds from a key to the answers in the page; the first key also reads the index."""
+    text = "what operation 42 of the area does with an argument"
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=os.environ.get("CHROMIUM", shutil.which("chromium")))
+        page = browser.new_page()
+        page.goto((site / "index.html").as_uri())
+        took = [page.evaluate(ANSWER, text[:length]) for length in range(9, len(text))]
+        browser.close()
+    return took
+
+
+ANSWER = """text => new Promise(resolve => {
+  const field = document.getElementById("page:search");
+  new MutationObserver((_, observer) => { observer.disconnect(); resolve(performance.now() - started); })
+    .observe(document.getElementById("page:found"), {childList: true});
+  field.value = text;
+  const started = performance.now();
+  field.dispatchEvent(new Event("input"));
+})"""
 
 
 if __name__ == "__main__":

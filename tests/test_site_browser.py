@@ -122,7 +122,8 @@ def test_search_answers_as_one_types(page, go):
     first = page.get_by_role("option").first
     expect(first).to_contain_text("what a traced function sees when a captured array is rebound")
     expect(first).to_contain_text("torch live")
-    assert float(page.locator("#page\\:found").get_attribute("data-took")) < 100
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("option").last).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowDown")
     expect(first).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")

@@ -148,7 +148,6 @@ const conformance = (() => {
         list.hidden = false;
         return;
       }
-      const started = performance.now();
       const found = search(known.cases, field.value);
       chosen = -1;
       field.removeAttribute("aria-activedescendant");
@@ -158,7 +157,6 @@ const conformance = (() => {
       if (!found.length && field.value.trim()) list.append(make("div", { role: "option", "aria-disabled": "true", "aria-selected": "false", class: "empty" }, "No case fits. Fewer words may find one."));
       list.hidden = !list.children.length;
       field.setAttribute("aria-expanded", String(!list.hidden));
-      list.dataset.took = (performance.now() - started).toFixed(1);
     };
     const choose = (step) => {
       const options = [...list.querySelectorAll("a")];
