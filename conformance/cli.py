@@ -28,7 +28,7 @@ from conformance.document import CaseError
 from conformance.environment import CannotInstall, Pinned, pinned, releases, why_not
 from conformance.expand import expected_outcome
 from conformance.findings import Findings, findings
-from conformance.framework import frameworks
+from conformance.framework import COMPANIONS, frameworks, installed
 from conformance.library import CaseCard, Compiled, Unit
 from conformance.merge import write_merged
 from conformance.repro import script
@@ -309,8 +309,9 @@ def _listed(check: Compiled, card: CaseCard) -> str:
 
 
 def _expected(check: Compiled) -> str | None:
-    version = frameworks()[check.framework].version()
-    return expected_outcome(check.expected, Version(version) if version else None)
+    framework = frameworks()[check.framework]
+    here = {name: installed(name) for name in (*framework.distributions, *COMPANIONS)}
+    return expected_outcome(check.expected, framework.versions(here))
 
 
 def show(given: argparse.Namespace) -> int:

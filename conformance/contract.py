@@ -101,7 +101,7 @@ def _contract(path: Path) -> Contract | None:
         in_project = path.name == "pyproject.toml"
         contract = msgspec.convert(data, _Project).tool.conformance if in_project else msgspec.convert(data, Contract)
         targets = [*contract.targets, *(each.target for each in contract.tolerated)] if contract else []
-        versioned = [text for text in targets if Selector.parse(text).versions]
+        versioned = [text for text in targets if Selector.parse(text).versioned]
     except ValueError as error:  # of msgspec, or of the selector
         raise ContractError(f"{path}: {error}") from None
     if versioned:

@@ -7,12 +7,13 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import UNSET
+from packaging.version import Version
 
 from conformance.ahead import COMPILES, foretold
 from conformance.case import Case, Deviation, Input, Spec, Tolerance
@@ -94,9 +95,10 @@ def case_digest(file: File, index: int) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-def expected_outcome(expected: list[tuple[str, str]], version: Any) -> str | None:
+def expected_outcome(expected: list[tuple[str, str]], versions: Mapping[str, Version]) -> str | None:
     """The outcome that the most specific fitting selector names; None where none fits."""
-    fitting = {Selector.parse(text): outcome for text, outcome in expected if Selector.parse(text).admits(version)}
+    selectors = {Selector.parse(text): outcome for text, outcome in expected}
+    fitting = {selector: outcome for selector, outcome in selectors.items() if selector.admits(versions)}
     best = most_specific(list(fitting))
     return fitting[best[0]] if best else None
 
@@ -349,7 +351,7 @@ def _undecided(file: File, place: Place, case: Case, rows: list[Row], checks: li
         for (text, outcome), (other, another) in itertools.combinations(check.expected, 2):
             a, b = Selector.parse(text), Selector.parse(other)
             others = (Selector.parse(each) for each, _ in check.expected)
-            decided = any(a.parts() < each.parts() > b.parts() and not each.versions for each in others)
+            decided = any(a.parts() < each.parts() > b.parts() and not each.versioned for each in others)
             tied = not a.parts() < b.parts() and not b.parts() < a.parts() and a.overlaps(b) and not decided
             if tied and outcome != another and (text, other) not in said:
                 said.add((text, other))

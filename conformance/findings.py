@@ -116,7 +116,7 @@ def schema() -> str:
 
 def title(before: Outline, after: Outline) -> str:
     """``jax 0.9.2 -> 0.10.2``: the packages that differ, or what is the same."""
-    old, new = ({name: version for of in _packages(run) for name, version in of.items()} for run in (before, after))
+    old, new = (dict(pair for of in run.header.packages.values() for pair in of.items()) for run in (before, after))
     moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
     same = [f"{name} {version}" for name, version in sorted(new.items()) if old.get(name) == version]
     return ", ".join(moved) if moved else f"no change of version ({', '.join(same)})"
@@ -152,8 +152,3 @@ def _expired(verdict: Verdict, found: Changed) -> tuple[str, datetime.date | Non
 def _compared(side: Side, name: str) -> Compared:
     python = str(side.python) if side.python else None
     return Compared(name, python, side.run.complete, side.run.header.environment)
-
-
-def _packages(run: Outline) -> list[dict[str, Any]]:
-    packages = run.header.environment.get("packages")
-    return [of for of in packages.values() if isinstance(of, dict)] if isinstance(packages, dict) else []

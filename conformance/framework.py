@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any, NamedTuple
+
+from packaging.version import InvalidVersion, Version
 
 from conformance.target import AHEAD
 
 GROUP = "conformance.frameworks"
 BUILTIN = ("numpy", "torch", "jax", "tensorflow")
+COMPANIONS = ("numpy", "ml_dtypes", "jaxlib", "flax", "optax", "keras", "libtpu")
+"""Distributions whose versions are recorded beside the framework's own, so that an expectation can depend on them."""
 
 
 class Counting(NamedTuple):
@@ -106,6 +111,12 @@ class Framework(NamedTuple):
         """The version installed beside this package, or None. Nothing is imported."""
         return installed(*self.distributions)
 
+    def versions(self, packages: Mapping[str, str | None]) -> dict[str, Version]:
+        """Which versions there are, of the framework and its companions, among those of all distributions."""
+        own = next((packages[name] for name in self.distributions if packages.get(name)), None)
+        found = {name: packages.get(name) for name in COMPANIONS} | {self.name: own}
+        return {name: version for name, text in found.items() if text and (version := _version(text))}
+
 
 def installed(*distributions: str) -> str | None:
     """The version of the first of these distributions that is installed here, or None."""
@@ -115,6 +126,13 @@ def installed(*distributions: str) -> str | None:
         except metadata.PackageNotFoundError:
             continue
     return None
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from conformance.compare import Comparison, compare, framework_of
 from conformance.difference import Values, difference
 from conformance.kinds import Kind, kind
 from conformance.results import CheckLine, Entry, Header, Key, Outline, ResultsError, Run, encode, read_times, whole
-from conformance.wording import mapping
 
 
 class Edition(NamedTuple):
@@ -104,9 +103,9 @@ def release_order(version: str) -> tuple[int, Version | str]:
 def own_versions(header: Header) -> dict[str, str]:
     """Each framework's own version: of the distribution of its name, or of one such as tensorflow-cpu."""
     found = {}
-    for name, versions in mapping(header.environment.get("packages")).items():
-        own = [version for package, version in mapping(versions).items() if package == name or package.startswith(f"{name}-")]
-        found[name] = str(own[0]) if own else ""
+    for name, versions in header.packages.items():
+        own = [version for package, version in versions.items() if package == name or package.startswith(f"{name}-")]
+        found[name] = own[0] if own else ""
     return found
 
 

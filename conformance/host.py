@@ -333,7 +333,7 @@ def seed_of(name, shape):
 def to_bfloat16(array):
     """float32 values rounded to the nearest bfloat16, ties to even."""
     exact = np.array(array, dtype=np.float32, order="C")
-    bits = exact.view(np.uint32).astype(np.uint64)
+    bits = exact.reshape(-1).view(np.uint32).astype(np.uint64)  # no scalar, of which NumPy 1 would make a float
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
     return np.where(np.isfinite(exact), rounded.astype(np.uint32).view(np.float32).reshape(exact.shape), exact)
 

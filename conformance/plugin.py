@@ -148,9 +148,7 @@ class _Run:
         reference = self.pool.peek(self.references[item.reference_key]) if item.check.reference else None
         answer = self.pool.answer(item.number)
         environment = self.pool.environments.get(item.check.framework)
-        packages = environment.packages if environment else {}
-        version = next((packages[d] for d in frameworks()[item.check.framework].distributions if d in packages), None)
-        return record(item.check, item.unit.card(item.check), answer, reference, version)
+        return record(item.check, item.unit.card(item.check), answer, reference, environment.packages if environment else {})
 
 
 def _unsent(item: pytest.Item, framework: str) -> bool:

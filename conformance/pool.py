@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import execnet
 
 from conformance.chips import Chips
-from conformance.framework import Framework, frameworks
+from conformance.framework import COMPANIONS, Framework, frameworks
 from conformance.lower import Job
 from conformance.selection import not_installed
 
@@ -44,9 +44,6 @@ ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "TPU_SKIP_MDS_QUERY": "1",
 }
-
-COMPANIONS = ("numpy", "ml_dtypes", "jaxlib", "flax", "optax", "keras", "libtpu")
-"""Distributions whose versions are recorded beside the framework's own."""
 
 
 class Answer(NamedTuple):

@@ -20,7 +20,7 @@ from conformance.badge import text as badge_text
 from conformance.dataset import case_data, index_script, schema, target_file, target_script
 from conformance.document import CaseError
 from conformance.expand import expected_outcome
-from conformance.history import release_order
+from conformance.framework import frameworks
 from conformance.kinds import Tally
 from conformance.library import CaseCard, Compiled
 from conformance.page import Evidence, Source
@@ -289,7 +289,7 @@ class _Scripts:
         self.site = site
         self.files = {f"{file.resolve().parent.name}/{file.stem}": file for file in library.case_files(list(cases))}
         self.devices = list(dict.fromkeys(column.device for column in site.book.columns))
-        self.releases = {line.framework: line.newest.version for line in site.lines}
+        self.packages = {line.framework: line.newest.run.header.packages.get(line.framework, {}) for line in site.lines}
         self._topic = functools.lru_cache(maxsize=4)(self._read)
 
     def of(self, name: str) -> str:
@@ -299,8 +299,8 @@ class _Scripts:
         if found is None:
             return ""
         check, card = found
-        _, version = release_order(self.releases.get(check.framework, ""))
-        return script(check, card, expected_outcome(check.expected, None if isinstance(version, str) else version))
+        versions = frameworks()[check.framework].versions(self.packages.get(check.framework, {}))
+        return script(check, card, expected_outcome(check.expected, versions))
 
     def _read(self, topic: str) -> dict[str, tuple[Compiled, CaseCard]]:
         found: dict[str, tuple[Compiled, CaseCard]] = {}

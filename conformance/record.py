@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import math
 import shlex
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from packaging.version import InvalidVersion, Version
 
 from conformance.case import Spec
 from conformance.expand import NOT_RUN, UNSUPPORTED, expected_outcome
+from conformance.framework import frameworks
 from conformance.judge import UNEXPECTED, Abstract, Array, Observation, Tree, decode, judge, seen_text, spec_text
 from conformance.library import CaseCard, Compiled
 from conformance.pool import Answer
@@ -38,9 +39,9 @@ class Record(NamedTuple):
     """What was seen, where anything was."""
 
 
-def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | None, version: str | None) -> Record:
+def record(check: Compiled, card: CaseCard, answer: Answer, reference: Answer | None, packages: Mapping[str, str]) -> Record:
     """Judge an answer. ``reference`` is the answer of the check's reference job, if it has one."""
-    expected = expected_outcome(check.expected, _version(version))
+    expected = expected_outcome(check.expected, frameworks()[check.framework].versions(packages))
     norm = decode(reference.observation) if reference is not None and reference.kind == "seen" else None
     full: dict[str, Any] = {}
     seen: Observation | None = None
@@ -137,13 +138,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(child) for child in value]
     return msgspec.to_builtins(value)
-
-
-def _version(text: str | None) -> Version | None:
-    try:
-        return Version(text) if text else None
-    except InvalidVersion:
-        return None
 
 
 # --- observations, written so that people can read and compare them

@@ -58,6 +58,13 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     base: Base | None = None
     """Lines that are not in this file are as they are there."""
 
+    @property
+    def packages(self) -> dict[str, dict[str, str]]:
+        """framework -> distribution -> version, as far as the file says it."""
+        said = self.environment.get("packages")
+        known = said if isinstance(said, dict) else {}
+        return {name: {key: str(value) for key, value in of.items()} for name, of in known.items() if isinstance(of, dict)}
+
 
 class CaseLine(msgspec.Struct, frozen=True, tag_field="kind", tag="case", omit_defaults=True):
     """A case as it was when it was run."""

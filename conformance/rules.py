@@ -19,7 +19,7 @@ from conformance import literal, vocabulary
 from conformance.case import Case, Deviation, Input, Native, Spec, Step, Topic
 from conformance.document import Document, Mistake, did_you_mean, short
 from conformance.document import Path as Place
-from conformance.framework import frameworks
+from conformance.framework import COMPANIONS, frameworks
 from conformance.literal import is_complex, is_ragged, leaves
 from conformance.parameters import almost_references, fill_holes, holes, is_open, references, row_keys, same
 from conformance.program import Flaw, ProgramError, flaws, names_bound, names_used, parse, read, returns
@@ -529,6 +529,8 @@ def _impossible(text: str, selector: Selector, case: Case) -> str:
     framework = frameworks().get(selector.framework)
     if framework is None:
         return f"unknown framework {selector.framework!r}{did_you_mean(selector.framework, ['any', *frameworks()])}"
+    if selector.companion and selector.companion not in COMPANIONS:
+        return f"{text!r}: of {selector.companion} no version is recorded{did_you_mean(selector.companion, COMPANIONS)}"
     if not _is_on(selector.device, framework.devices):
         return f"{text!r} cannot exist: {framework.name} runs on {', '.join(framework.devices)}"
     if selector.way not in {None, *framework.ways}:

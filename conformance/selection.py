@@ -103,7 +103,7 @@ def _selector(text: str) -> Selector:
                 raise SelectionError(
                     f"--target {text!r}: {framework.name} has the {kind} {', '.join(known) or 'of no other name'}"
                 )
-    if selector.versions:
+    if selector.versioned:
         raise SelectionError(f"--target {text!r}: the version is that of the environment; choose it with --host")
     return selector
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from conformance import library
 from conformance.environment import Pinned, pinned, python_of
@@ -179,16 +179,8 @@ def baseline_name(framework: str, version: Version) -> str:
 
 def ran(run: Outline) -> dict[str, Version]:
     """Which release of each framework was run, as far as the file says it."""
-    packages = run.header.environment.get("packages")
-    found = {}
-    for name, of in packages.items() if isinstance(packages, dict) else ():
-        for each in frameworks()[name].distributions if name in frameworks() else ():
-            try:
-                found[name] = Version(of[each])
-                break
-            except (KeyError, TypeError, InvalidVersion):
-                continue
-    return found
+    versions = {name: frameworks()[name].versions(of) for name, of in run.header.packages.items() if name in frameworks()}
+    return {name: found[name] for name, found in versions.items() if name in found}
 
 
 def _digest(framework: str, cases: Sequence[Path]) -> str:

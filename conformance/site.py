@@ -379,8 +379,7 @@ class Site:
     def _version(self, line: Timeline, edition: Edition, step: Step | None) -> VersionPage:
         header = edition.run.header
         when, iso = date(edition.started)
-        packages = header.environment.get("packages")
-        mine = packages.get(edition.framework) if isinstance(packages, dict) else None
+        packages = header.packages.get(edition.framework, {})
         comparison = step.comparison if step else None
         changed = comparison.changed if comparison else []
         numbers = collections.Counter(found.change for found in changed)
@@ -396,7 +395,7 @@ class Site:
             device=safe(edition.device),
             when=when,
             datetime=iso,
-            packages=safe(", ".join(f"{name} {version}" for name, version in sorted((mine or {}).items()))),
+            packages=safe(", ".join(f"{name} {version}" for name, version in sorted(packages.items()))),
             tally=_tally(line, edition),
             before=safe(step.before.version) if step else "",
             before_address=version_address(step.before) if step else "",

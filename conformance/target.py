@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -18,7 +18,8 @@ TOPOLOGY = "tpu-v5e-2x4"
 """Eight chips that a program can be compiled for, as an example."""
 
 _SELECTOR = re.compile(
-    r"(?P<framework>[a-z][a-z0-9_-]*)(?:/(?P<way>[a-z]+))?(?P<versions>[<>=!~][^:@]*)?(?::(?P<mode>[a-z]+))?(?:@(?P<device>[a-z0-9-]+))?"
+    r"(?P<framework>[a-z][a-z0-9_-]*)(?:/(?P<way>[a-z]+))?(?P<versions>[<>=!~][^:@+]*)?"
+    r"(?:\+(?P<companion>[a-z][a-z0-9_-]*)(?P<companion_versions>[<>=!~][^:@+]*))?(?::(?P<mode>[a-z]+))?(?:@(?P<device>[a-z0-9-]+))?"
 )
 
 
@@ -40,17 +41,20 @@ class Target(NamedTuple):
     def parse(cls, text: str) -> Target:
         """Read ``framework:mode@device``. Raises ValueError where a part is missing."""
         selector = Selector.parse(text)
-        if selector.framework is None or selector.mode is None or selector.device is None or selector.versions:
+        if selector.framework is None or selector.mode is None or selector.device is None or selector.versioned:
             raise ValueError(f"{text!r} is not a target; write framework:mode@device, such as 'jax:compiled@cpu'")
         return cls(selector.framework, selector.mode, selector.device, selector.way or "")
 
 
 class Selector(NamedTuple):
-    """A pattern over targets; None stands for any. Written ``jax>=0.5:compiled``, ``any@tpu``, ``torch/tape``."""
+    """A pattern over targets; None stands for any. Written ``jax>=0.5:compiled``, ``any@tpu``, ``torch/tape``, ``jax+flax<0.12``."""
 
     framework: str | None
     way: str | None
     versions: str
+    companion: str
+    """A library beside the framework, of which only some versions fit; empty where that makes no difference."""
+    companion_versions: str
     mode: str | None
     device: str | None
 
@@ -61,20 +65,26 @@ class Selector(NamedTuple):
         match = _SELECTOR.fullmatch(text.strip())
         if match is None:
             raise ValueError(
-                f"{text!r} is not a target selector; write framework[/way][versions][:mode][@device], such as 'jax>=0.5:compiled'"
+                f"{text!r} is not a target selector; write framework[/way][versions][+library versions][:mode][@device], such as 'jax>=0.5:compiled'"
             )
-        framework, way, versions, mode, device = match.group("framework", "way", "versions", "mode", "device")
+        framework, way, versions, companion, companion_versions, mode, device = match.groups()
         if mode is not None and mode not in MODES:
             raise ValueError(f"{text!r}: unknown mode {mode!r}; the modes are {', '.join(MODES)}")
-        try:
-            _bounds(versions or "")
-        except (InvalidSpecifier, InvalidVersion):
-            raise ValueError(f"{text!r}: {versions!r} is not a version specifier, such as '>=0.5,<0.9'") from None
+        for said in (versions, companion_versions):
+            try:
+                _bounds(said or "")
+            except (InvalidSpecifier, InvalidVersion):
+                raise ValueError(f"{text!r}: {said!r} is not a version specifier, such as '>=0.5,<0.9'") from None
         if framework == "any":
-            if versions or way:
-                raise ValueError(f"{text!r}: {'versions' if versions else 'ways'} need a framework")
+            if versions or companion or way:
+                raise ValueError(f"{text!r}: {'ways' if way else 'versions'} need a framework")
             framework = None
-        return cls(framework, way, versions or "", mode, device)
+        return cls(framework, way, versions or "", companion or "", companion_versions or "", mode, device)
+
+    @property
+    def versioned(self) -> bool:
+        """Whether versions decide on it."""
+        return bool(self.versions or self.companion)
 
     def covers(self, target: Target) -> bool:
         """Whether the target fits, versions aside. What is compiled ahead of time is compiled; a TPU's topology is a TPU."""
@@ -85,9 +95,10 @@ class Selector(NamedTuple):
             and self.device in (None, target.device, family(target.device))
         )
 
-    def admits(self, version: Version | None) -> bool:
-        """Whether the version fits. An unknown version (None) counts as the newest there could be."""
-        return not self.versions or _specifiers(self.versions).contains(version or _NEWEST, prereleases=True)
+    def admits(self, versions: Mapping[str, Version]) -> bool:
+        """Whether the versions fit, of the framework and of libraries. One that is unknown counts as the newest there could be."""
+        own = _contains(self.versions, versions.get(self.framework or ""))
+        return own and _contains(self.companion_versions, versions.get(self.companion))
 
     def parts(self) -> frozenset[str]:
         """What the selector pins down: the more, the more specific."""
@@ -95,9 +106,9 @@ class Selector(NamedTuple):
         return frozenset([*(name for name, value in zip(self._fields, self, strict=True) if value), *finer])
 
     def overlaps(self, other: Selector) -> bool:
-        """Whether some version satisfies both; decided at and just above every bound that either names."""
-        candidates = [_NEWEST, Version("0"), *_bounds(self.versions), *_bounds(other.versions)]
-        return any(self.admits(version) and other.admits(version) for version in candidates)
+        """Whether some versions satisfy both."""
+        apart = self.companion == other.companion and not _meet(self.companion_versions, other.companion_versions)
+        return not apart and _meet(self.versions, other.versions)
 
 
 def is_topology(device: str) -> bool:
@@ -116,6 +127,16 @@ _NEWEST = Version("99999")
 @functools.cache
 def _specifiers(versions: str) -> SpecifierSet:
     return SpecifierSet(versions)
+
+
+def _contains(versions: str, version: Version | None) -> bool:
+    return not versions or _specifiers(versions).contains(version or _NEWEST, prereleases=True)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether some version satisfies both; decided at and just above every bound that either names."""
+    candidates = [_NEWEST, Version("0"), *_bounds(one), *_bounds(other)]
+    return any(_contains(one, version) and _contains(other, version) for version in candidates)
 
 
 def _bounds(versions: str) -> list[Version]:

@@ -90,7 +90,7 @@ def test_a_tie_is_none_where_a_third_selector_decides(checks_of: Checks) -> None
         "expect: {value: 2.0}", f"outcomes: {{one: {{value: 1.0}}, two: {{value: 2.0}}}}\n    expect: {expect}"
     )
     checks = {str(check.target): check.expected for check in checks_of(CASE.replace("BODY", body))}
-    assert expected_outcome(checks["torch/tape:compiled@cpu"], None) == "one"
+    assert expected_outcome(checks["torch/tape:compiled@cpu"], {}) == "one"
     with pytest.raises(CaseError, match="neither is more specific"):
         checks_of(CASE.replace("BODY", body.replace(", 'torch/tape:compiled': one", "")))
 
@@ -277,13 +277,13 @@ def test_a_device_is_that_of_the_run(checks_of: Checks) -> None:
 def test_expectations_for_another_device_do_not_count_here(checks_of: Checks) -> None:
     text = CASE.replace("BODY", SCENARIO.replace("{any: once}", "{any: once, jax@tpu: twice}"))
     assert {outcome for check in checks_of(text) for _, outcome in check.expected} == {"once"}
-    on_tpu = [expected_outcome(check.expected, None) for check in checks_of(text, "tpu") if check.target.framework == "jax"]
+    on_tpu = [expected_outcome(check.expected, {}) for check in checks_of(text, "tpu") if check.target.framework == "jax"]
     assert on_tpu == ["twice"]
 
 
 def test_a_case_need_not_speak_of_all_devices(checks_of: Checks) -> None:
     text = CASE.replace("BODY", SCENARIO.replace("{any: once}", "{any@cpu: once}"))
-    assert {expected_outcome(check.expected, None) for check in checks_of(text, "tpu")} == {None}
+    assert {expected_outcome(check.expected, {}) for check in checks_of(text, "tpu")} == {None}
     with pytest.raises(CaseError, match="nothing is expected of"):
         checks_of(text.replace("any@cpu", "any@tpu"))
 
@@ -331,11 +331,18 @@ def test_variants_run_beside_the_case_in_modes_that_trace(checks_of: Checks) -> 
 )
 def test_the_most_specific_expectation_counts(version: str | None, outcome: str) -> None:
     expected = [("any", "any"), ("torch>=2.5,<2.7", "newer"), ("torch>=2.7", "newest")]
-    assert expected_outcome(expected, Version(version) if version else None) == outcome
+    assert expected_outcome(expected, {"torch": Version(version)} if version else {}) == outcome
 
 
 def test_nothing_is_expected_where_nothing_fits() -> None:
-    assert expected_outcome([("torch<2", "old")], Version("2.5")) is None
+    assert expected_outcome([("torch<2", "old")], {"torch": Version("2.5")}) is None
+
+
+def test_an_expectation_may_depend_on_a_library_beside_the_framework() -> None:
+    expected = [("jax", "now"), ("jax+flax<0.12.9", "before")]
+    versions = {"jax": Version("0.11.1"), "flax": Version("0.12.8")}
+    assert expected_outcome(expected, versions) == "before"
+    assert expected_outcome(expected, versions | {"flax": Version("0.12.9")}) == "now"
 
 
 def test_a_deviation_is_for_its_rows_only(checks_of: Checks) -> None:

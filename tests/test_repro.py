@@ -56,7 +56,7 @@ def test_the_script_of_a_program_shows_the_same_values(target, tmp_path):
     assert done.returncode == 0, done.stderr
     pool = Pool({})
     try:
-        seen = record(check, card, pool.answer(pool.submit(check.framework, [check.job])[0]), None, None)
+        seen = record(check, card, pool.answer(pool.submit(check.framework, [check.job])[0]), None, {})
     finally:
         pool.close()
     values = np.ravel(next(iter(seen.full.values()))["value"] if seen.full else seen.line.observation["results"][0]["value"])

@@ -132,7 +132,7 @@ def seen(framework: str, names: list[str]) -> dict[str, object]:
         norms = [hosts.submit(REFERENCE, [check.reference])[0] if check.reference else 0 for check, _ in wanted]
         made = {}
         for name, (check, card), number, norm in zip(names, wanted, numbers, norms, strict=True):
-            made[name] = record(check, card, hosts.answer(number), hosts.answer(norm) if norm else None, None).line
+            made[name] = record(check, card, hosts.answer(number), hosts.answer(norm) if norm else None, {}).line
         return made
     finally:
         hosts.close()

@@ -28,13 +28,15 @@ def test_a_target_reads_back_as_it_is_written(framework: str, mode: str, device:
         assert Target.parse(str(target)) == target
 
 
-@given(st.none() | frameworks, st.none() | bounds, st.none() | st.sampled_from(MODES), st.none() | devices)
+@given(st.none() | frameworks, st.none() | bounds, st.none() | bounds, st.none() | st.sampled_from(MODES), st.none() | devices)
 def test_a_selector_keeps_each_of_its_parts(
-    framework: str | None, versions: str | None, mode: str | None, device: str | None
+    framework: str | None, versions: str | None, beside: str | None, mode: str | None, device: str | None
 ) -> None:
-    versions = versions if framework else None
-    text = (framework or "any") + (versions or "") + (f":{mode}" if mode else "") + (f"@{device}" if device else "")
-    assert Selector.parse(text) == Selector(framework, None, versions or "", mode, device)
+    versions, beside = (versions, beside) if framework else (None, None)
+    text = (framework or "any") + (versions or "") + (f"+flax{beside}" if beside else "")
+    text += (f":{mode}" if mode else "") + (f"@{device}" if device else "")
+    companion = "flax" if beside else ""
+    assert Selector.parse(text) == Selector(framework, None, versions or "", companion, beside or "", mode, device)
 
 
 def test_a_way_is_more_specific_than_its_framework() -> None:
@@ -72,6 +74,9 @@ def test_a_selector_does_not_cover_what_it_excludes(text: str) -> None:
         ("torch>=x", "is not a version specifier"),
         ("torch===odd", "is not a version specifier"),
         ("any>=2", "versions need a framework"),
+        ("any+flax>=0.12", "versions need a framework"),
+        ("jax+flax", "is not a target selector"),
+        ("jax+flax>=x", "is not a version specifier"),
     ],
 )
 def test_what_is_no_selector_is_refused(text: str, message: str) -> None:
@@ -87,18 +92,27 @@ def test_what_leaves_out_a_part_is_no_target(text: str) -> None:
 
 @pytest.mark.parametrize(("version", "admitted"), [("2.4.9", False), ("2.5", True), ("2.5.1+cpu", True), ("2.6.0.dev3", True)])
 def test_versions_are_bounded(version: str, admitted: bool) -> None:
-    assert Selector.parse("torch>=2.5").admits(Version(version)) is admitted
+    assert Selector.parse("torch>=2.5").admits({"torch": Version(version), "flax": Version("1")}) is admitted
+
+
+@pytest.mark.parametrize(
+    ("jax", "flax", "admitted"),
+    [("0.9", "0.12.8", True), ("0.9", "0.12.9", False), ("0.10", "0.12.8", False), ("0.9", None, False)],
+)
+def test_versions_of_a_library_beside_the_framework_are_bounded(jax: str, flax: str | None, admitted: bool) -> None:
+    versions = {"jax": Version(jax)} | ({"flax": Version(flax)} if flax else {})
+    assert Selector.parse("jax<0.10+flax<0.12.9").admits(versions) is admitted
 
 
 def test_an_unknown_version_counts_as_the_newest() -> None:
-    assert Selector.parse("torch>=99").admits(None)
-    assert not Selector.parse("torch<99").admits(None)
+    assert Selector.parse("torch>=99").admits({})
+    assert not Selector.parse("torch<99").admits({})
 
 
 @given(bounds, bounds)
 def test_whether_versions_overlap_is_what_trying_them_all_says(a: str, b: str) -> None:
     left, right = Selector.parse(f"torch{a}"), Selector.parse(f"torch{b}")
-    if any(left.admits(version) and right.admits(version) for version in VERSIONS):
+    if any(left.admits({"torch": version}) and right.admits({"torch": version}) for version in VERSIONS):
         assert left.overlaps(right)
         assert right.overlaps(left)
 
@@ -112,6 +126,9 @@ def test_whether_versions_overlap_is_what_trying_them_all_says(a: str, b: str) -
         ("torch==2.5.*", "torch>=2.6", False),
         ("torch>=2.5.post1", "torch<2.5.dev0", False),
         ("torch", "torch<2", True),
+        ("jax+flax<0.12", "jax+flax>=0.12", False),
+        ("jax+flax<0.12", "jax+optax>=0.2", True),
+        ("jax<0.5+flax<0.12", "jax>=0.5+flax<0.12", False),
     ],
 )
 def test_versions_overlap(a: str, b: str, overlap: bool) -> None:
