@@ -189,16 +189,6 @@ def lower_function(name: str, parameters: list[str], body: ast.Module, framework
     return _module(framework, f"def {name}({', '.join(parameters)}):\n", body, set(parameters))
 
 
-def lower_definitions(tree: ast.Module, known: set[str], framework: Framework) -> str:
-    """Native source of a module with these function definitions. Raises LoweringError."""
-    return _module(framework, "", tree, known)
-
-
-def lower_expression(text: str, known: set[str], framework: Framework) -> str:
-    """One expression or some statements, without the imports and preludes. Raises LoweringError."""
-    return _rewritten(read(text), known, framework)[0]
-
-
 def native_function(name: str, parameters: list[str], code: str, framework: Framework) -> str:
     """Source of a module in which ``name(*parameters)`` has this native body, as written."""
     inside = {
