@@ -13,9 +13,10 @@ from typing import NamedTuple
 import msgspec
 from packaging.version import Version
 
+from conformance import library
 from conformance.compare import framework_of
 from conformance.difference import Values, difference
-from conformance.environment import lock, locked, pinned
+from conformance.environment import Pinned, lock, locked, pinned
 from conformance.results import (
     Base,
     Entry,
@@ -81,11 +82,18 @@ def kept(run: Outline) -> list[Kept]:
 
 
 def runs_of(
-    folder: Path, texts: Sequence[str], companions: Sequence[str], cases: Sequence[Path], *, fresh: bool = False
+    folder: Path,
+    texts: Sequence[str],
+    companions: Sequence[str],
+    cases: Sequence[Path],
+    *,
+    fresh: bool = False,
+    edited: bool = False,
 ) -> list[Kept]:
-    """Run releases, or read results files, to keep them in the folder. Raises ResultsError, or CannotInstall.
+    """Run releases, or read results files, to keep them in the folder. Raises ResultsError, CannotInstall, or CaseError.
 
     A release that the folder lists the environment of is run in just that one again, unless companions are asked for.
+    ``edited``: of a release that the folder keeps, only case files that say something else than what was run.
     """
     found = []
     for text in texts:
@@ -96,10 +104,38 @@ def runs_of(
         listed = folder / f"{baseline_name(release.framework, release.version)}.txt"
         if listed.exists() and not release.companions:
             release = locked(listed)
-        run = again_where_it_failed(release_side(release, cases, fresh=fresh), cases)
+        known = folder / f"{listed.stem}.jsonl"
+        if edited and known.exists():
+            run = _with_edited(outline(known), release, cases, fresh=fresh)
+        else:
+            run = again_where_it_failed(release_side(release, cases, fresh=fresh), cases)
         _store(listed, lock(release).encode())
         found += kept(run)
     return found
+
+
+def _with_edited(known: Outline, release: Pinned, cases: Sequence[Path], *, fresh: bool) -> Outline:
+    """What is known of a release, with another run of those case files that say something else than what was run."""
+    files = {library.topic(file): file for file in library.case_files(list(cases))}
+    same = {topic for topic, file in files.items() if _digests(file, release.framework) == _known_digests(known, topic)}
+    edited = [file for topic, file in files.items() if topic not in same]
+    known = known._replace(entries=[entry for entry in known.entries if library.topic_of(entry.key.case) in same])
+    if not edited:
+        return known
+    run = again_where_it_failed(release_side(release, edited, fresh=fresh), edited)
+    entries = sorted([*known.entries, *run.entries], key=lambda entry: entry.key.identity)
+    return run._replace(entries=entries, cases=known.cases | run.cases, sources=known.sources | run.sources)
+
+
+def _digests(file: Path, framework: str) -> dict[str, str]:
+    """Of the cases that a file has for a framework."""
+    unit = library.unit(file)
+    cards = [unit.card(check) for check in unit.checks if check.framework == framework and not check.on_request]
+    return {card.identity: card.digest for card in cards}
+
+
+def _known_digests(run: Outline, topic: str) -> dict[str, str]:
+    return {name: case.digest for name, case in run.cases.items() if library.topic_of(name) == topic}
 
 
 def locks(folder: Path) -> list[str]:

@@ -179,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     door.add_argument("-o", dest="directory", required=True, metavar="DIR")
     door.add_argument("--with", dest="companions", action="append", default=[], metavar="REQ", help="install along with releases")
     door.add_argument("--fresh", action="store_true", help="run releases anew, though a run of the same cases is kept")
+    door.add_argument("--edited", action="store_true", help="run only case files that have changed since a release was kept")
     _paths_option(door)
 
     door = _door(doors, "bisect", bisect, "which release brought a change", BISECT_STATUS)
@@ -458,7 +459,7 @@ def baseline(given: argparse.Namespace) -> int:
     if not texts:
         raise UserError(f"{folder} lists no release to run again: name one, such as jax==0.9.2")
     try:
-        runs = runs_of(folder, texts, given.companions, cases, fresh=given.fresh)
+        runs = runs_of(folder, texts, given.companions, cases, fresh=given.fresh, edited=given.edited)
     except (ResultsError, CannotInstall) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

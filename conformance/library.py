@@ -87,6 +87,16 @@ def case_files(paths: list[Path]) -> Iterator[Path]:
             yield path
 
 
+def topic(file: Path) -> str:
+    """The area and the topic that a case file is about: ``area/topic``."""
+    return f"{file.resolve().parent.name}/{file.stem}"
+
+
+def topic_of(case: str) -> str:
+    """Those of a case ``area/topic/case``."""
+    return case.rpartition("/")[0]
+
+
 def is_case_file(path: Path) -> bool:
     """Whether a YAML file has a top-level `cases:`; others are somebody else's."""
     if path.suffix not in (".yaml", ".yml"):

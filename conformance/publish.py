@@ -287,7 +287,7 @@ class _Scripts:
 
     def __init__(self, site: Site, cases: Sequence[Path]) -> None:
         self.site = site
-        self.files = {f"{file.resolve().parent.name}/{file.stem}": file for file in library.case_files(list(cases))}
+        self.files = {library.topic(file): file for file in library.case_files(list(cases))}
         self.devices = list(dict.fromkeys(column.device for column in site.book.columns))
         self.packages = {line.framework: line.newest.run.header.packages.get(line.framework, {}) for line in site.lines}
         self._topic = functools.lru_cache(maxsize=4)(self._read)
@@ -295,7 +295,7 @@ class _Scripts:
     def of(self, name: str) -> str:
         """Empty where there is none."""
         case = name.partition("[")[0]
-        found = self._topic(case.rpartition("/")[0]).get(name)
+        found = self._topic(library.topic_of(case)).get(name)
         if found is None:
             return ""
         check, card = found

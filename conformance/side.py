@@ -89,8 +89,8 @@ def run_again(side: Side, cases: Sequence[Path], keys: Sequence[Key]) -> Outline
     """Run these checks again, in a fresh process; a side that is a file is what it is. Raises ResultsError."""
     if side.python is None:
         return side.run
-    topics = {key.case.rpartition("/")[0] for key in keys}
-    files = [file for file in library.case_files(list(cases)) if f"{file.resolve().parent.name}/{file.stem}" in topics]
+    topics = {library.topic_of(key.case) for key in keys}
+    files = [file for file in library.case_files(list(cases)) if library.topic(file) in topics]
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "again.jsonl"
         _run_checks(side.framework, side.python, files, [key.identity for key in keys], results)

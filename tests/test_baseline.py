@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from runs import ENVIRONMENT, case_line, check, edit, seen, write
 
-from conformance import baseline, environment, side
+from conformance import baseline, environment, library, side
 from conformance.cli import main
 from conformance.environment import Pinned, pinned
 from conformance.results import ResultsError, outline, read
@@ -212,6 +212,45 @@ def test_the_command_runs_releases_and_runs_them_again_in_the_same_environment(m
         "jax==0.9.2": ("flax==0.12.0", "numpy==2.4.6"),
     }
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_only_case_files_that_were_edited_are_run_again(machine, tmp_path, monkeypatch, capsys):
+    files: list[list[str]] = []
+
+    def run_on(framework, python, cases, results, *more):
+        found = list(library.case_files(cases))
+        cards = [card for file in found for card in library.unit(file).cases]
+        files.append([file.stem for file in found])
+        lines = [check(card.identity, observation=seen(float(len(files)))) for card in cards]
+        write(
+            results,
+            *lines,
+            cases=tuple(case_line(card.identity, digest=card.digest) for card in cards),
+            **packages(str(machine[-1].version)),
+        )
+
+    def say(topic, claim):
+        text = f"title: T\ncases:\n  - {{id: sum, claim: {claim}, native: {{jax: return 1}}, expect: {{value: 1}}}}\n"
+        (tmp_path / f"area/{topic}.yaml").write_text(text)
+
+    def seen_now():
+        kept = read(tmp_path / "kept/jax-0.9.2.jsonl")
+        return {line.case: line.observation["results"][0]["value"] for line in kept.checks}
+
+    monkeypatch.setattr(side, "run_on", run_on)
+    (tmp_path / "area").mkdir()
+    for topic in ("one", "two", "three"):
+        say(topic, "one is the number one")
+    command = ["baseline", "-o", str(tmp_path / "kept"), "--path", str(tmp_path / "area")]
+    assert main([*command, "jax==0.9.2"]) == 0
+    say("two", "one is not another number")
+    say("four", "one is one in a new file")
+    (tmp_path / "area/three.yaml").unlink()
+    assert main([*command, "--edited"]) == 0
+    assert files == [["one", "three", "two"], ["four", "two"]]
+    assert seen_now() == {"area/one/sum": [1.0], "area/two/sum": [2.0], "area/four/sum": [2.0]}
+    assert main([*command, "--edited"]) == 0
+    assert len(files) == 2
 
 
 def test_the_command_without_anything_to_keep(tmp_path, capsys):
