@@ -178,28 +178,41 @@ def _observed(runtime, result, job):
 
 
 def _plain(message, limit=LIMIT):
-    """A text without what differs between two runs: places of files, addresses, running numbers, orders.
-
-    AutoGraph keeps the conversion of an equal function, under the file that it was first met in.
-    """
+    """A text without what differs between two runs."""
     message = message[: 2 * limit].encode("utf-8", "backslashreplace").decode()
-    message = re.sub(r'[^\s"\']*(?:site-packages|lib/python3\.\d+)/', "", message)
-    message = re.sub(r"[\w./-]*/__autograph_generated_file\w+\.py", "program.py", message)
-    message = re.sub(r"\bconformance/\d+/[\w./-]+\.py", "program.py", message)
-    message = re.sub(r"with these attrs: \[([^]]*)]", lambda found: f"with these attrs: {sorted(found[1].split(', '))}", message)
-    message = re.sub(r"\{('[^'{}]*'(?:, '[^'{}]*')+)}", _in_order, message)
-    message = re.sub(r"(_(?:inference|forward|backward)_\w+?|\bpyfunc)_\d+(?=\b|__)", r"\1", message)
-    message = re.sub(r"\b\d{12,}\b", "...", message)
-    message = re.sub(r"[\w./-]*/tmp[a-z0-9_]{8}\b", "/tmp/...", message)
-    message = re.sub(r"\b(sequential|functional|dense|dropout)_\d+\b", r"\1", message)
-    message = re.sub(r'\n *File "[^"]*(?:<remote exec>|execnet|threading\.py).*(?:\n    .*)?', "", message)  # this host itself
-    message = re.sub(r'("<remote exec>"):\d+:\d+ to \d*:\d+', r"\1", message)
-    return re.sub(r"\b0x[0-9a-f]{6,}", "0x...", message)[:limit]
+    for pattern, plain in UNSTEADY:
+        message = pattern.sub(plain, message)
+    return message[:limit]
 
 
-def _in_order(found):
+def _sorted(found):
     """A set of texts, printed in the order of its texts."""
-    return "{" + ", ".join(sorted(found[1].split(", "))) + "}"
+    return found[1] + ", ".join(sorted(found[2].split(", "))) + found[3]
+
+
+# Here rather than with the runtimes, for one framework's text may hold another's: Keras speaks everywhere, and JAX calls TensorFlow.
+UNSTEADY = [
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        # places of files; AutoGraph keeps the conversion of an equal function, under the file that it was first met in
+        (r'[^\s"\']*(?:site-packages|lib/python3\.\d+)/', ""),
+        (r"[\w./-]*/__autograph_generated_file\w+\.py", "program.py"),
+        (r"\bconformance/\d+/[\w./-]+\.py", "program.py"),
+        # orders of sets
+        (r"(with these attrs: \[)([^]]*)(])", _sorted),
+        (r"(\{)('[^'{}]*'(?:, '[^'{}]*')+)(})", _sorted),
+        # running numbers of TensorFlow's functions and of Keras' layers, and those that are long enough to be of no count
+        (r"(_(?:inference|forward|backward)_\w+?|\bpyfunc)_\d+(?=\b|__)", r"\1"),
+        (r"\b\d{12,}\b", "..."),
+        (r"[\w./-]*/tmp[a-z0-9_]{8}\b", "/tmp/..."),
+        (r"\b(sequential|functional|dense|dropout)_\d+\b", r"\1"),
+        # this host itself
+        (r'\n *File "[^"]*(?:<remote exec>|execnet|threading\.py).*(?:\n    .*)?', ""),
+        (r'("<remote exec>"):\d+:\d+ to \d*:\d+', r"\1"),
+        # addresses
+        (r"\b0x[0-9a-f]{6,}", "0x..."),
+    )
+]
 
 
 _loaded = 0
