@@ -15,7 +15,10 @@ from conformance.target import AHEAD
 
 GROUP = "conformance.frameworks"
 BUILTIN = ("numpy", "torch", "jax", "tensorflow")
-COMPANIONS = ("numpy", "ml_dtypes", "jaxlib", "flax", "optax", "keras", "libtpu")
+COMPANIONS = (
+    *("numpy", "ml_dtypes", "jaxlib", "libtpu", "flax", "optax", "keras"),
+    *("datasets", "orbax-checkpoint", "safetensors", "tensorflow-datasets", "tensorflow-text"),
+)
 """Distributions whose versions are recorded beside the framework's own, so that an expectation can depend on them."""
 
 
