@@ -12,6 +12,9 @@ import pytest
 
 from conformance.results import read
 
+# A shell that runs the tests in the background has them ignore an interrupt, and so would what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def conformance(*arguments, cwd, env=None, check=None):
     done = subprocess.run(

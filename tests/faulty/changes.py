@@ -139,7 +139,7 @@ class _Asked(NamedTuple):
     def line(self) -> CheckLine:
         answer = self.pool.answer(self.number)
         reference = None if self.reference is None else self.pool.answer(self.reference)
-        return record(self.check, self.unit.card(self.check), answer, reference, None).line
+        return record(self.check, self.unit.card(self.check), answer, reference, {}).line
 
 
 def _checks(cases: Iterable[str], framework: str) -> list[tuple[Unit, Compiled]]:
