@@ -93,7 +93,8 @@ def runs_of(
     """Run releases, or read results files, to keep them in the folder. Raises ResultsError, CannotInstall, or CaseError.
 
     A release that the folder lists the environment of is run in just that one again, unless companions are asked for.
-    ``edited``: of a release that the folder keeps, only case files that say something else than what was run.
+    ``edited``: of a release that the folder keeps, only case files that say something else than what was run; what was kept of
+    another environment is no part of it.
     """
     found = []
     for text in texts:
@@ -102,10 +103,11 @@ def runs_of(
             continue
         release = pinned(text, companions)
         listed = folder / f"{baseline_name(release.framework, release.version)}.txt"
-        if listed.exists() and not release.companions:
-            release = locked(listed)
         known = folder / f"{listed.stem}.jsonl"
-        if edited and known.exists():
+        same = listed.exists() and not release.companions
+        if same:
+            release = locked(listed)
+        if edited and same and known.exists():
             run = _with_edited(outline(known), release, cases, fresh=fresh)
         else:
             run = again_where_it_failed(release_side(release, cases, fresh=fresh), cases)
@@ -116,9 +118,10 @@ def runs_of(
 
 def _with_edited(known: Outline, release: Pinned, cases: Sequence[Path], *, fresh: bool) -> Outline:
     """What is known of a release, with another run of those case files that say something else than what was run."""
-    files = {library.topic(file): file for file in library.case_files(list(cases))}
-    same = {topic for topic, file in files.items() if _digests(file, release.framework) == _known_digests(known, topic)}
-    edited = [file for topic, file in files.items() if topic not in same]
+    files = list(library.case_files(list(cases)))
+    now = {library.topic(file): _digests(file, release.framework) for file in files}
+    same = {topic for topic, digests in now.items() if digests == _known_digests(known, topic)}
+    edited = [file for file in files if library.topic(file) not in same and now[library.topic(file)]]
     known = known._replace(entries=[entry for entry in known.entries if library.topic_of(entry.key.case) in same])
     if not edited:
         return known

@@ -78,7 +78,7 @@ class Document:
 
     def mistake(self, path: Path, message: str, *, key: bool = False) -> Mistake:
         """A mistake at the path, or at its key, that names the case it is in; the name goes before a hint."""
-        said, hint = re.fullmatch(r"(.*?)(; (?:did you mean|known:) .*)?", message, re.S).groups("")  # type: ignore[union-attr]
+        said, hint = re.fullmatch(r"(.*?)(; (?:did you mean|known:) .*)?", message, re.S).groups("")  # type: ignore[union-attr]  # it fits any text
         return Mistake(self.file, self.at(path, key=key), said + self._of_case(path) + hint)
 
     def _of_case(self, path: Path) -> str:

@@ -173,7 +173,7 @@ class Unobservable(Exception):
 def _observed(runtime, result, job):
     try:
         return encode(_Distributed(runtime) if job["devices"] else runtime, result)
-    except Exception as error:
+    except Exception as error:  # whatever a framework raises of its own result
         raise Unobservable(f"a {type(result).__name__} cannot be observed: {_plain(str(error))}") from None
 
 

@@ -296,7 +296,7 @@ def _linear(seen: Observation, demand: Any, parts: Any, reference: Observation |
     if shown is None or not demand:
         return "" if not shown and not demand else "no linear program is shown" if not shown else "a linear program is shown"
     expected = _named_terms(demand)
-    result = _seen_terms(shown).get(seen.derivation["result"], seen.derivation["result"])  # type: ignore[index]
+    result = _seen_terms(shown).get(seen.derivation["result"], seen.derivation["result"])  # type: ignore[index]  # shown, so there is one
     final = list(expected.values())[-1]
     return "" if result == final else f"the linear program is {result}, not {final}"
 
@@ -305,7 +305,7 @@ def _cotangents(seen: Observation, demand: Any, parts: Any, reference: Observati
     shown = seen.derivation.get("cotangents") if seen.derivation else None
     if not shown:
         return "no cotangents are shown"
-    terms = _seen_terms(seen.derivation["linear"])  # type: ignore[index]
+    terms = _seen_terms(seen.derivation["linear"])  # type: ignore[index]  # shown, so there is one
     by_term = {terms.get(name, name): value for name, value in shown.items()}
     expected = _named_terms(parts["linear"])
     for name, value in demand.items():

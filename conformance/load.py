@@ -77,7 +77,7 @@ def _validator() -> Any:
     """Unlike JSON Schema, msgspec takes 2.0 for no integer."""
     base = jsonschema.Draft202012Validator
     checker = base.TYPE_CHECKER.redefine("integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool))
-    return jsonschema.validators.extend(base, type_checker=checker)(json_schema())  # type: ignore[no-untyped-call]
+    return jsonschema.validators.extend(base, type_checker=checker)(json_schema())  # type: ignore[no-untyped-call]  # it has no types
 
 
 def _schema_mistakes(document: Document, data: Any, index: int | None = None) -> list[Mistake]:

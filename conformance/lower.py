@@ -174,13 +174,13 @@ def _input(value: Any) -> dict[str, Any]:
     if value.parts is not UNSET:
         return {"tuple": [_input(child) for child in value.parts]}
     if value.entries is not UNSET:
-        return {"dict": _inputs(value.entries)}  # type: ignore[arg-type]
+        return {"dict": _inputs(value.entries)}  # type: ignore[arg-type]  # no text, as asserted above
     names = ("shape", "dtype", "fill", "value", "split", "partial")
     return {name: None if (part := getattr(value, name)) is UNSET else part for name in names}
 
 
 def _need(text: str) -> dict[str, str]:
-    name, versions = re.fullmatch(r"([\w.-]+)\s*(.*)", text).groups()  # type: ignore[union-attr]
+    name, versions = re.fullmatch(r"([\w.-]+)\s*(.*)", text).groups()  # type: ignore[union-attr]  # the rules let no other text pass
     return {"name": name, "versions": versions}
 
 

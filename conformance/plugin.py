@@ -142,7 +142,7 @@ class _Run:
     def conclude(self, item: CheckItem) -> Record:
         """Wait for the answer of a check, and judge it."""
         if item.number is None:
-            self.submit([other for other in item.session.items if _unsent(other, item.check.framework)])  # type: ignore[misc]
+            self.submit([other for other in item.session.items if _unsent(other, item.check.framework)])  # type: ignore[misc]  # our items alone are unsent
         assert self.pool is not None
         assert item.number is not None
         reference = self.pool.peek(self.references[item.reference_key]) if item.check.reference else None
@@ -350,7 +350,7 @@ def _unpacked(text: str) -> Record:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFramework(LoadScopeScheduling):  # type: ignore[misc]
+    class ByFramework(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         """A framework's checks stay on one worker, so that each framework is imported once."""
 
         def _split_scope(self, nodeid: str) -> str:
@@ -382,7 +382,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if run.is_worker:
         told = {name: [environment.python, environment.packages] for name, environment in run.environments.items()}
         output = {"environments": told, "items": run.items, "shard": msgspec.to_builtins(run.shard)}
-        session.config.workeroutput["conformance"] = output  # type: ignore[attr-defined]
+        session.config.workeroutput["conformance"] = output  # type: ignore[attr-defined]  # a worker of xdist has it
     if run.records and exitstatus == pytest.ExitCode.OK and all(line.passed is None for line in run.records):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED  # everything was skipped, which is no coverage
     empty = run.shard is not None and run.shard.checks > 0 and run.items == 0 and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED

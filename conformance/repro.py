@@ -127,7 +127,7 @@ def _array(name: str, spec: dict[str, Any]) -> tuple[str, str]:
     """A NumPy expression for the input that `host.array_of` makes, and the name of its dtype."""
     shape = spec["shape"]
     if spec["value"] is not None and spec["value"] != "arange":
-        value = numbers(spec["value"])  # type: ignore[no-untyped-call]
+        value = numbers(spec["value"])  # type: ignore[no-untyped-call]  # a host has no types
         dtype = spec["dtype"] or {"b": "bool", "i": "int32", "f": "float32", "c": "complex64"}[np.asarray(value).dtype.kind]
         text = f"np.array({_literal(value)}, dtype=np.{_stored(dtype)})"
         return (text if shape is None else f"np.full({shape}, {text})"), dtype
@@ -137,7 +137,7 @@ def _array(name: str, spec: dict[str, Any]) -> tuple[str, str]:
         if spec["value"] == "arange"
         else spec["fill"] or ("normal" if "float" in dtype or "complex" in dtype else "integers")
     )
-    random = f"np.random.RandomState({seed_of(name, shape)})"  # type: ignore[no-untyped-call]
+    random = f"np.random.RandomState({seed_of(name, shape)})"  # type: ignore[no-untyped-call]  # the same
     low, high = (0, 2) if dtype == "bool" else (0 if dtype[0] == "u" else -4, 5)
     size = int(np.prod(shape, dtype=np.int64))
     normal = f"{random}.standard_normal({shape})"

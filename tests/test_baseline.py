@@ -229,8 +229,8 @@ def test_only_case_files_that_were_edited_are_run_again(machine, tmp_path, monke
             **packages(str(machine[-1].version)),
         )
 
-    def say(topic, claim):
-        text = f"title: T\ncases:\n  - {{id: sum, claim: {claim}, native: {{jax: return 1}}, expect: {{value: 1}}}}\n"
+    def say(topic, claim, framework="jax"):
+        text = f"title: T\ncases:\n  - {{id: sum, claim: {claim}, native: {{{framework}: return 1}}, expect: {{value: 1}}}}\n"
         (tmp_path / f"area/{topic}.yaml").write_text(text)
 
     def seen_now():
@@ -251,6 +251,11 @@ def test_only_case_files_that_were_edited_are_run_again(machine, tmp_path, monke
     assert seen_now() == {"area/one/sum": [1.0], "area/two/sum": [2.0], "area/four/sum": [2.0]}
     assert main([*command, "--edited"]) == 0
     assert len(files) == 2
+    say("two", "one is the number one", "numpy")
+    assert main([*command, "--edited"]) == 0
+    assert (len(files), seen_now().keys()) == (2, {"area/one/sum", "area/four/sum"})
+    assert main([*command, "jax==0.9.2 flax==0.12.0", "--edited"]) == 0
+    assert files[2:] == [["four", "one", "two"]]
 
 
 def test_the_command_without_anything_to_keep(tmp_path, capsys):

@@ -494,6 +494,10 @@ EXPECTATIONS = [
     (edit(("expect: b", "expect: §c"), of=VARIANTS), "unknown outcome 'c' in case 'one'; known: a, b"),
     (edit(("any: a", "§Torch: a"), of=OUTCOMES), "'Torch' is not a target selector"),
     (edit(("any: a", "any: a, §trch: b"), of=OUTCOMES), "unknown framework 'trch' in case 'one'; did you mean 'torch'?"),
+    (
+        edit(("any: a", "any: a, §jax+flx<0.12: b"), of=OUTCOMES),
+        "'jax+flx<0.12': of flx no version is recorded in case 'one'; did you mean 'flax'?",
+    ),
     (edit(("any: a", "any: a, §jax:fast: b"), of=OUTCOMES), "'jax:fast': unknown mode 'fast'"),
     (edit(("any: a", "any: a, §torch>=x: b"), of=OUTCOMES), "'torch>=x': '>=x' is not a version specifier"),
     (edit(("any: a", "any: a, §any>=2: b"), of=OUTCOMES), "'any>=2': versions need a framework"),

@@ -429,6 +429,17 @@ def test_steps_are_lowered_and_bring_their_helpers(checks_of: Checks) -> None:
     assert "def softmax" in job_of(checks_of(untraced), "numpy:eager@cpu").source
 
 
+def test_functions_and_steps_mean_the_state_by_its_names(checks_of: Checks) -> None:
+    body = (
+        "state: {pi: [1.0]}\n    inputs: {x: [1.0]}\n    frameworks: [numpy]\n"
+        "    define: |\n      def f(x):\n          return sum(x) + pi\n"
+        "    steps: [{do: 'pi[0] = exp(pi)[0]'}, {call: f(exp(x))}]\n    expect: {values: [[1.0]]}"
+    )
+    job = job_of(checks_of(CASE.replace("BODY", body)), "numpy:eager@cpu")
+    assert job.source.endswith("def f(x):\n    return np.sum(x) + pi\n")
+    assert job.steps == [("do", "pi[0] = np.exp(pi)[0]"), ("call", "f(np.exp(x))")]
+
+
 def test_a_derivation_is_of_the_last_function(checks_of: Checks) -> None:
     body = (
         "define: |\n      def g(x):\n          return x * x\n      def f(x):\n          return g(x)\n"
