@@ -111,7 +111,8 @@ def runs_of(
             run = _with_edited(outline(known), release, cases, fresh=fresh)
         else:
             run = again_where_it_failed(release_side(release, cases, fresh=fresh), cases)
-        _store(listed, lock(release).encode())
+        if not same:
+            _store(listed, lock(release).encode())
         found += kept(run)
     return found
 
